@@ -1,0 +1,55 @@
+"""What the words of a report mean."""
+
+from __future__ import annotations
+
+REASONS = {
+    "empty": "The reply has no text.",
+    "truncated": "The token limit cut the reply before its answer was complete.",
+    "truncated_in_reasoning": "The token limit was used up by reasoning; no answer followed.",
+    "refusal": "The model or its provider declined to answer.",
+    "content_filter": "A content filter stopped the reply.",
+    "tool_call": "The model called a tool instead of answering.",
+    "content_in_reasoning": "The answer stands in the reasoning field, the reply itself is empty.",
+    "code_fence": "The reply is wrapped in a markdown code fence.",
+    "extra_text": "There is other text around what was asked for.",
+    "invalid_json": "The reply is not valid JSON.",
+    "missing_key": "The JSON object lacks the answer's key.",
+    "extra_key": "The JSON object has keys that were not asked for.",
+    "wrong_type": "The answer has another JSON type than asked for.",
+    "not_in_choices": "The answer is none of the choices.",
+    "block_missing": "The delimited block is not there.",
+    "field_missing": "There is no answer line.",
+    "duplicate_field": "The answer is given more than once.",
+    "conflicting_answers": "More than one distinct answer remains.",
+    "placeholder_echo": "The reply repeats a placeholder of the prompt.",
+    "no_answer": "Nothing in the reply looks like an answer.",
+    "not_canonical": "An answer is there, but not written as asked (for instance `b` for `B`, or `18.00`).",
+    "parser_error": "The parser itself failed on the reply.",
+    "given": "Scored elsewhere, without a reason.",
+}
+
+TERMS = (
+    ("Wrapper", "The text around a question: what the model is told about the form of its answer."),
+    ("Cell", "One model, task and wrapper: all its generations over items and seeds."),
+    ("Accuracy", "Share of generations answered correctly. A reply that cannot be read counts as incorrect."),
+    ("Readable (parseability)", "Share of generations from which the parser gets exactly one valid answer."),
+    (
+        "FSI",
+        "Format sensitivity index: the largest minus the least accuracy over wrappers. 0: the wrapper is irrelevant.",
+    ),
+    ("PSI", "Parseability sensitivity index: the largest minus the least share of readable replies over wrappers."),
+    ("nFSI", "FSI divided by the mean accuracy over wrappers, so that weak and strong models compare."),
+    ("Noise floor", "The FSI that chance alone would give if the wrapper had no effect."),
+    ("FSI*", "FSI adjusted for that noise, with an interval that covers; 0 where FSI is within the noise."),
+    ("Interval as in the paper", "95 % percentile bootstrap over tasks. Not calibrated: it covers less than it says."),
+    ("Strict", "Reads only a reply that is exactly what the wrapper asked for."),
+    ("Normalized", "Tolerates formatting around an answer, as long as exactly one answer remains."),
+    ("Token spread", "Largest minus least prompt tokens over wrappers, divided by their mean, for one item and seed."),
+    ("Matched", "The same measure over items whose token spread is at most 5 %."),
+    (
+        "Format and content part",
+        "How much of FSI comes from replies that one wrapper makes unreadable, and how much from "
+        "answers that change, on paired items.",
+    ),
+    ("Missing", "No reply exists (network, provider, budget). Outside every rate, and shown beside it."),
+)

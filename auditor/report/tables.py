@@ -1,0 +1,53 @@
+"""A summary as files for other programs: cells as CSV, everything as JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+
+import msgspec
+
+from auditor.records import CellRow, Summary
+
+_INTERVALS = ("accuracy_ci", "parseability_ci")
+# A spreadsheet runs a cell that begins like a formula, and names come from files and endpoints.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def cells_csv(summary: Summary) -> str:
+    """One line per cell. An interval is two columns (`_low`, `_high`), `reasons` a JSON object, null an empty field."""
+    names = CellRow.__struct_fields__
+    head: list[object] = [column for name in names for column in _columns(name)]
+    rows = ([part for name in names for part in _fields(name, getattr(cell, name))] for cell in summary.cells)
+    return "".join(map(_line, (head, *rows)))
+
+
+def summary_json(summary: Summary) -> bytes:
+    """`summary.json`: indented by two spaces; a number that is not finite is null."""
+    return msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"
+
+
+def _line(fields: Iterable[object]) -> str:
+    # The writer quotes a bare carriage return only where its own line ends have one.
+    out = io.StringIO(newline="")
+    csv.writer(out).writerow(fields)
+    return out.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _columns(name: str) -> tuple[str, ...]:
+    return (f"{name}_low", f"{name}_high") if name in _INTERVALS else (name,)
+
+
+def _fields(name: str, value: object) -> tuple[object, ...]:
+    if name in _INTERVALS:
+        return value if isinstance(value, tuple) else (None, None)
+    if isinstance(value, dict):
+        return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
+    return (spreadsheet_safe(value),)
+
+
+def spreadsheet_safe(value: object) -> object:
+    """Text that a spreadsheet would run as a formula gets an apostrophe before it; everything else stays."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,0 +1,271 @@
+"""Summaries for the report's tests: one as a run of two models gives it, one with nothing that could be computed."""
+
+from __future__ import annotations
+
+from auditor.records import (
+    Caveat,
+    CellRow,
+    Check,
+    Counts,
+    MajorityVoteRow,
+    Message,
+    ModelRow,
+    RankingRow,
+    RegressionRow,
+    ReplyExample,
+    RunInfo,
+    SeedDisagreementRow,
+    SensitivityRow,
+    Summary,
+    TokenSpread,
+    WinsRow,
+)
+
+PARSERS = ("strict", "paper", "normalized")
+WRAPPERS = ("plain", "json", "structured", "structured_delim", "deliberate")
+TASKS = ("arithmetic", "comparisons", "yes_no")
+MODELS = ("smollm2-135m", "gemma-3-270m")
+N = 1000
+
+# (accuracy, parseability) per mille and parser, in the order of WRAPPERS; tasks shift them a little.
+RATES = {
+    ("smollm2-135m", "strict"): ((301, 822), (18, 61), (244, 640), (102, 233), (190, 412)),
+    ("smollm2-135m", "paper"): ((318, 871), (40, 120), (252, 661), (121, 270), (260, 590)),
+    ("smollm2-135m", "normalized"): ((334, 915), (296, 842), (287, 766), (231, 602), (318, 871)),
+    ("gemma-3-270m", "strict"): ((288, 790), (262, 741), (270, 755), (281, 702), (240, 655)),
+    ("gemma-3-270m", "paper"): ((291, 801), (266, 750), (276, 761), (288, 722), (262, 701)),
+    ("gemma-3-270m", "normalized"): ((302, 840), (310, 866), (290, 803), (301, 752), (296, 804)),
+}
+SHIFT = {"arithmetic": 0, "comparisons": 31, "yes_no": 74}
+REASONS = {
+    "plain": ("extra_text", "no_answer"),
+    "json": ("code_fence", "invalid_json"),
+    "structured": ("field_missing", "extra_text"),
+    "structured_delim": ("block_missing", "truncated"),
+    "deliberate": ("truncated", "field_missing"),
+}
+
+
+def cell(model: str, task: str, wrapper: str, parser: str) -> CellRow:
+    accuracy, parseability = RATES[model, parser][WRAPPERS.index(wrapper)]
+    missing = 30 if (model, task, wrapper) == ("gemma-3-270m", "yes_no", "json") else 0
+    n = N - missing
+    shift = SHIFT[task] * (3 - WRAPPERS.index(wrapper)) // 3
+    correct = (accuracy + shift) * n // 1000
+    parsed = (parseability + shift) * n // 1000
+    first, second = REASONS[wrapper]
+    unread = n - parsed
+    return CellRow(
+        model=model,
+        task=task,
+        wrapper=wrapper,
+        arm="none",
+        parser=parser,
+        n=n,
+        items=200,
+        parsed=parsed,
+        correct=correct,
+        accuracy=correct / n,
+        accuracy_ci=(max(0.0, correct / n - 0.032), correct / n + 0.034),
+        accuracy_parsed=correct / parsed,
+        parseability=parsed / n,
+        parseability_ci=(parsed / n - 0.028, parsed / n + 0.027),
+        missing=missing,
+        prompt_tokens_mean=98.4 + 7 * WRAPPERS.index(wrapper),
+        completion_tokens_mean=9.5 + 3.1 * WRAPPERS.index(wrapper),
+        truncated=(N - RATES[model, "strict"][WRAPPERS.index(wrapper)][1]) // 3
+        if "truncated" in (first, second)
+        else 4,
+        majority_vote_accuracy=correct / n - 0.004,
+        reasons={first: unread - unread // 3, second: unread // 3},
+    )
+
+
+def sensitivity(cells: list[CellRow]) -> SensitivityRow:
+    accuracy = {c.wrapper: c.accuracy or 0.0 for c in cells}
+    readable = [c.parseability or 0.0 for c in cells]
+    low, high, mean = min(accuracy.values()), max(accuracy.values()), sum(accuracy.values()) / len(accuracy)
+    fsi = high - low
+    return SensitivityRow(
+        model=cells[0].model,
+        task=cells[0].task,
+        arm="none",
+        parser=cells[0].parser,
+        wrappers=WRAPPERS,
+        fsi=fsi,
+        psi=max(readable) - min(readable),
+        nfsi=fsi / (mean + 1e-6),
+        accuracy_min=low,
+        accuracy_max=high,
+        accuracy_mean=mean,
+        best_wrappers=tuple(w for w, a in accuracy.items() if a == high),
+        worst_wrappers=tuple(w for w, a in accuracy.items() if a == low),
+        fsi_matched=fsi - 0.002,
+        psi_matched=max(readable) - min(readable) - 0.003,
+        fsi_floor=0.034,
+        fsi_star=max(0.0, fsi - 0.006),
+        fsi_ci=(max(0.0, fsi - 0.046), fsi + 0.035),
+        fsi_bounds_simultaneous=(max(0.0, fsi - 0.061), fsi + 0.058),
+        p_wrapper_effect=0.0001 if fsi > 0.1 else 0.0312,
+        format_part=fsi * 0.9,
+        content_part=fsi * 0.1,
+    )
+
+
+def model_row(rows: list[SensitivityRow]) -> ModelRow:
+    def mean(name: str) -> float:
+        return sum(getattr(row, name) for row in rows) / len(rows)
+
+    fsi, psi, nfsi = mean("fsi"), mean("psi"), mean("nfsi")
+    return ModelRow(
+        model=rows[0].model,
+        arm="none",
+        parser=rows[0].parser,
+        tasks=len(rows),
+        fsi=fsi,
+        fsi_ci_paper=(max(0.0, fsi - 0.021), fsi + 0.024),
+        psi=psi,
+        psi_ci_paper=(psi - 0.03, psi + 0.02),
+        nfsi=nfsi,
+        nfsi_ci_paper=(nfsi - 0.1, nfsi + 0.1),
+        fsi_matched=fsi - 0.002,
+        fsi_star=mean("fsi_star"),
+        fsi_star_ci=(max(0.0, fsi - 0.05), fsi + 0.04),
+    )
+
+
+def rankings(cells: list[CellRow]) -> list[RankingRow]:
+    rows = []
+    for parser in PARSERS:
+        for wrapper in WRAPPERS:
+            mean = {
+                model: sum(
+                    c.accuracy or 0.0 for c in cells if (c.model, c.wrapper, c.parser) == (model, wrapper, parser)
+                )
+                / len(TASKS)
+                for model in MODELS
+            }
+            order = sorted(mean, key=lambda model: -mean[model])
+            rows.append(RankingRow(parser, "none", wrapper, tuple(order), tuple(mean[model] for model in order)))
+    return rows
+
+
+def realistic() -> Summary:
+    """Two models, three tasks, five wrappers, three parsers; one cell lacks 3 % of its replies."""
+    cells = [cell(m, t, w, p) for m in MODELS for t in TASKS for w in WRAPPERS for p in PARSERS]
+    by_task = [
+        sensitivity([c for c in cells if (c.model, c.task, c.parser) == (m, t, p)])
+        for p in PARSERS
+        for m in MODELS
+        for t in TASKS
+    ]
+    models = [model_row([row for row in by_task if (row.model, row.parser) == (m, p)]) for m in MODELS for p in PARSERS]
+    return Summary(
+        schema=1,
+        run=RunInfo("two-small-models", "2026-02-03T04:05:06Z", "0.1.0", "sha256:4f6c0b1d2e3a49587766", 7),
+        counts=Counts(30000, 29970, 30, 30112, 112, 3410220, 470310, 1.284),
+        preflight=(
+            Check("gold replies", "ok", "every parser reads every wrapper's own gold reply"),
+            Check(
+                "token limit", "warning", "structured_delim: the shortest valid reply of yes_no needs 26 of 24 tokens"
+            ),
+            Check("enforcement canary", "skipped", "no arm asks for enforcement"),
+        ),
+        parsers=PARSERS,
+        cells=tuple(cells),
+        sensitivity=tuple(by_task),
+        models=tuple(models),
+        regression=(
+            RegressionRow("strict", "ok", 30, 0.512, 0.031, 21, 1e-9, 0.82, 0.825, 0.377),
+            RegressionRow("paper", "ok", 30, 0.498, 0.04, 21, 2e-8, 0.79, 0.811, 0.372),
+            RegressionRow("normalized", "parseability does not vary enough to fit a slope", 30, pearson_r=0.41),
+        ),
+        wins=tuple(WinsRow(p, w, n) for p in PARSERS for w, n in zip(WRAPPERS, (4.5, 0.0, 0.5, 1.0, 0.0), strict=True)),
+        seed_disagreement=tuple(SeedDisagreementRow(p, 0.423, 5994) for p in PARSERS),
+        majority_vote=tuple(MajorityVoteRow(p, -0.008, 0.121, 30) for p in PARSERS),
+        token_spread=TokenSpread(0.041, 0.612, 5994, 0.268),
+        rankings=tuple(rankings(cells)),
+        warnings=(
+            Caveat("missing", "gemma-3-270m, yes_no, json: 30 of 1000 generations are missing (3.0 %)"),
+            Caveat("token_limit", "structured_delim cannot be answered within 24 tokens in yes_no"),
+            Caveat("regression", "normalized: no regression", ("regression.beta", "regression.df")),
+        ),
+    )
+
+
+def degenerate() -> Summary:
+    """One model, one task, one wrapper, one parser, everything null that can be."""
+    return Summary(
+        schema=1,
+        run=RunInfo("nothing", "2026-02-03T04:05:06Z", "0.1.0", "sha256:00", 0),
+        counts=Counts(4, 0, 4, 8, 4, 0, 0),
+        preflight=(),
+        parsers=("given",),
+        cells=(
+            CellRow(
+                "m",
+                "t",
+                "w",
+                "none",
+                "given",
+                0,
+                None,
+                None,
+                None,
+                None,
+                None,
+                None,
+                None,
+                None,
+                4,
+                None,
+                None,
+                None,
+                None,
+                {},
+            ),
+        ),
+        sensitivity=(SensitivityRow("m", "t", "none", "given", ("w",), None, None, None, None, None, None, (), ()),),
+        models=(ModelRow("m", "none", "given", 0, None, None, None, None, None, None),),
+        regression=(RegressionRow("given", "there are fewer than three cells", 0),),
+        wins=(),
+        seed_disagreement=(SeedDisagreementRow("given", None, 0),),
+        majority_vote=(MajorityVoteRow("given", None, None, 0),),
+        token_spread=TokenSpread(None, None, 0, None),
+        rankings=(),
+        warnings=(
+            Caveat("one_wrapper", "a range over wrappers needs at least two", ("sensitivity.fsi", "models.fsi")),
+            Caveat("no_replies", "no reply arrived", ("cells.accuracy", "cells.parseability")),
+        ),
+    )
+
+
+def example(text: str | None, reason: str = "code_fence", parser: str = "strict", **changes: object) -> ReplyExample:
+    """An example of the realistic run."""
+    fields: dict[str, object] = {
+        "model": "smollm2-135m",
+        "task": "arithmetic",
+        "item": "arithmetic-17",
+        "wrapper": "json",
+        "seed": 2,
+        "prompt": (
+            Message("system", "You answer questions."),
+            Message("user", "What is 3 + 4?\nA. 7\nB. 8\n\nReturn one JSON object with exactly one key."),
+        ),
+        "gold": "A",
+        "finish_reason": "stop",
+        "count": 12,
+    }
+    return ReplyExample(parser=parser, reason=reason, text=text, **(fields | changes))  # type: ignore[arg-type]
+
+
+def examples() -> tuple[ReplyExample, ...]:
+    """A few replies as small models give them."""
+    return (
+        example('```json\n{"answer": "A"}\n```'),
+        example('```json\n{\n  "answer": "A. 7",\n  "explanation": "Adding 3 and 4'),
+        example("The answer is A, since 3 + 4 = 7.", "extra_text", wrapper="plain"),
+        example("<BEGIN ANSWER>\nanswer: A\n<END ANS", "truncated", wrapper="structured_delim", finish_reason="length"),
+        example("A" + "\N{RIGHT-TO-LEFT OVERRIDE}" + "B\x07", "no_answer", parser="normalized", wrapper="plain"),
+        example("", "empty", parser="paper", gold=None, finish_reason=None, prompt=()),
+    )
