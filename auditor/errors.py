@@ -79,7 +79,7 @@ def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Usage
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
-        advice = f"did you mean {' or '.join(near)}?"
+        advice = f"did you mean {' or '.join(near)}"
     elif names:
         advice = f"known: {', '.join(names)}"
     else:

@@ -1,0 +1,140 @@
+"""Study -> keyed requests, lazily. Pure: padding and limits come in resolved."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from auditor.prompts import PAD, GoldReply, characters, has_slot, render
+from auditor.records import Item, Message, Request, Task, Wrapper
+
+Padding = Callable[[str, str, Wrapper, int], str]
+"""(task, item, wrapper, characters of the unpadded prompt) -> what goes into the slot."""
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+class Sampling(Struct, frozen=True):
+    """What every request of a model has in common. `model_id` is what the endpoint calls the model."""
+
+    model: str
+    model_id: str
+    max_tokens: int
+    temperature: float
+    top_p: float
+    seeds: int
+    shots: int = 0
+    stop: tuple[str, ...] = ()
+    arm: str = "none"
+    extra_body: dict[str, Any] = {}
+
+
+def requests(
+    sampling: Sampling,
+    tasks: Sequence[Task],
+    wrappers: Sequence[Wrapper],
+    padding: Padding,
+    gold_reply: GoldReply,
+) -> Iterator[Request]:
+    """Every generation of one model. All wrappers of an item stand together and seeds go outermost, so that a run
+    that stops early has measured every wrapper on the same items."""
+    most = max((len(task.items) for task in tasks), default=0)
+    for seed in range(sampling.seeds):
+        for index in range(most):
+            for task in tasks:
+                if index < len(task.items):
+                    for wrapper in wrappers:
+                        yield _request(sampling, task, task.items[index], wrapper, seed, padding, gold_reply)
+
+
+def planned(tasks: Sequence[Task], wrappers: Sequence[Wrapper], seeds: int) -> int:
+    """How many generations one model is asked for."""
+    return sum(len(task.items) for task in tasks) * len(wrappers) * seeds
+
+
+def shots_of(task: Task, item: Item, shots: int) -> tuple[Item, ...]:
+    """The worked examples an item is shown: the task's own, never the item itself."""
+    return tuple(example for example in task.examples if example.id != item.id)[:shots]
+
+
+def budgets(
+    tasks: Sequence[Task], wrappers: Sequence[Wrapper], shots: int, gold_reply: GoldReply
+) -> dict[tuple[str, str], int]:
+    """(task, item) -> characters of its longest unpadded prompt over wrappers; (task, "") the longest over items."""
+    found: dict[tuple[str, str], int] = {}
+    for task in tasks:
+        for item in task.items:
+            examples = shots_of(task, item, shots)
+            longest = max(characters(render(wrapper, item, examples, gold_reply, "")) for wrapper in wrappers)
+            found[task.name, item.id] = longest
+            found[task.name, ""] = max(longest, found.get((task.name, ""), 0))
+    return found
+
+
+def character_padding(budgets: Mapping[tuple[str, str], int], per_item: bool) -> Padding:
+    """Spaces up to the task's budget (`--pad chars`, the FSI paper's protocol) or the item's (`--pad item`)."""
+
+    def pad(task: str, item: str, wrapper: Wrapper, length: int) -> str:
+        return PAD * max(0, budgets[task, item if per_item else ""] - length)
+
+    return pad
+
+
+def no_padding(task: str, item: str, wrapper: Wrapper, length: int) -> str:
+    """`--pad none`."""
+    return ""
+
+
+def _request(
+    sampling: Sampling,
+    task: Task,
+    item: Item,
+    wrapper: Wrapper,
+    seed: int,
+    padding: Padding,
+    gold_reply: GoldReply,
+) -> Request:
+    shots = shots_of(task, item, sampling.shots)
+    messages = render(wrapper, item, shots, gold_reply, "")
+    if has_slot(wrapper):
+        pad = padding(task.name, item.id, wrapper, characters(messages))
+        messages = render(wrapper, item, shots, gold_reply, pad)
+    prompt = _digest(messages)
+    return Request(
+        model=sampling.model,
+        task=task.name,
+        item=item.id,
+        wrapper=wrapper.name,
+        arm=sampling.arm,
+        seed=seed,
+        digest=_digest((sampling.model_id, prompt, seed, _fixed(sampling))),
+        prompt=prompt,
+        messages=messages,
+        max_tokens=sampling.max_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        stop=sampling.stop,
+        shots=sampling.shots,
+        extra_body=sampling.extra_body,
+    )
+
+
+def _fixed(sampling: Sampling) -> dict[str, Any]:
+    return {
+        "api": "chat",
+        "stop": sampling.stop,
+        "max_tokens": sampling.max_tokens,
+        "temperature": float(sampling.temperature),
+        "top_p": float(sampling.top_p),
+        "arm": sampling.arm,
+        "shots": sampling.shots,
+        "extra_body": sampling.extra_body,
+    }
+
+
+def _digest(told: tuple[Message, ...] | tuple[object, ...]) -> str:
+    return hashlib.sha256(_ENCODER.encode(told)).hexdigest()
