@@ -1,0 +1,409 @@
+"""Measured cells -> the rows of the summary, through the statistics. Pure; everything random comes from one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from auditor.measure import GIVEN, Cell, Measured, on_subset
+from auditor.records import (
+    Caveat,
+    CellRow,
+    Check,
+    Counts,
+    MajorityVoteRow,
+    ModelRow,
+    RankingRow,
+    RegressionRow,
+    RunInfo,
+    SeedDisagreementRow,
+    SensitivityRow,
+    Summary,
+    TokenSpread,
+    WinsRow,
+)
+from auditor.stats import bootstrap, intervals, regression, sensitivity, simultaneous, spread, votes, wins
+
+SCHEMA = 1
+MISSING_MARK = 0.01
+"""A cell with a larger share of missing generations is marked, and a run with one exits 3."""
+
+_LATER = Caveat(
+    "not_computed",
+    "the noise floor, the noise-adjusted FSI*, the test for a wrapper effect and the format/content split are not "
+    "computed by this version",
+    (
+        "sensitivity.fsi_floor",
+        "sensitivity.fsi_star",
+        "sensitivity.fsi_ci",
+        "sensitivity.p_wrapper_effect",
+        "sensitivity.format_part",
+        "sensitivity.content_part",
+        "models.fsi_star",
+        "models.fsi_star_ci",
+    ),
+)
+
+Matched = Mapping[int, tuple[int, int, int | None]]
+
+
+class Reading(Struct, frozen=True):
+    """All that one parser contributes: its cells, why replies gave no value, the matched subset's counts."""
+
+    measured: Measured
+    reasons: dict[int, dict[str, int]]
+    matched: dict[int, tuple[int, int, int | None]]
+
+
+def summarize(
+    run: RunInfo,
+    counts: Counts,
+    preflight: Sequence[Check],
+    readings: Sequence[Reading],
+    spreads: Sequence[tuple[float, float, float]],
+    caveats: Sequence[Caveat],
+) -> Summary:
+    """The whole of `summary.json`."""
+    sensitivity_rows = [row for reading in readings for row in _sensitivity(reading, run.seed)]
+    model_rows = [row for name in _parsers(readings) for row in _models(name, sensitivity_rows, run.seed)]
+    cells = [row for reading in readings for row in _cells(reading)]
+    return Summary(
+        schema=SCHEMA,
+        run=run,
+        counts=counts,
+        preflight=tuple(preflight),
+        parsers=tuple(_parsers(readings)),
+        cells=tuple(cells),
+        sensitivity=tuple(sensitivity_rows),
+        models=tuple(model_rows),
+        regression=tuple(_regression(reading.measured) for reading in readings),
+        wins=tuple(row for reading in readings for row in _wins(reading.measured)),
+        seed_disagreement=tuple(_seed_disagreement(reading.measured) for reading in readings),
+        majority_vote=tuple(_majority_vote(reading.measured.parser, cells) for reading in readings),
+        token_spread=_token_spread(spreads, sensitivity_rows),
+        rankings=tuple(row for reading in readings for row in _rankings(reading.measured)),
+        warnings=(*caveats, *_caveats(cells, sensitivity_rows, model_rows), _LATER),
+    )
+
+
+def _parsers(readings: Sequence[Reading]) -> list[str]:
+    return [reading.measured.parser for reading in readings]
+
+
+# Cells ---------------------------------------------------------------------------------------------------------
+
+
+def _cells(reading: Reading) -> list[CellRow]:
+    vote = _vote_accuracies(reading.measured)
+    return [_cell(reading, cell, vote.get(cell.id)) for cell in reading.measured.cells]
+
+
+def _cell(reading: Reading, cell: Cell, vote: float | None) -> CellRow:
+    return CellRow(
+        model=cell.key.model,
+        task=cell.key.task,
+        wrapper=cell.key.wrapper,
+        arm=cell.key.arm,
+        parser=reading.measured.parser,
+        n=cell.n,
+        items=None if cell.items is None else len(cell.items),
+        parsed=cell.parsed,
+        correct=cell.correct,
+        accuracy=cell.accuracy,
+        accuracy_ci=None if cell.item_correct is None else intervals.cell_interval(cell.item_correct).interval,
+        accuracy_parsed=cell.accuracy_parsed,
+        parseability=cell.parseability,
+        parseability_ci=None if cell.item_parsed is None else intervals.cell_interval(cell.item_parsed).interval,
+        missing=cell.missing,
+        prompt_tokens_mean=cell.prompt_tokens_mean,
+        completion_tokens_mean=cell.completion_tokens_mean,
+        truncated=cell.truncated,
+        majority_vote_accuracy=vote,
+        reasons=reading.reasons.get(cell.id, {}),
+    )
+
+
+def _vote_accuracies(measured: Measured) -> dict[int, float]:
+    """Cell id -> mean over items of the majority vote's score. Rows scored elsewhere name no value to vote with."""
+    columns = measured.votes
+    if not len(columns.group) or (measured.parser == GIVEN and _several_seeds(measured)):
+        return {}
+    scores = votes.vote_scores(columns.group, columns.count, columns.correct)
+    cell_of_group = np.zeros(len(scores.group), np.int64)
+    cell_of_group[columns.group] = columns.cell
+    ids, position = np.unique(cell_of_group, return_inverse=True)
+    means = np.bincount(position, scores.score) / np.bincount(position)
+    known = {cell.id for cell in measured.cells if cell.correct is not None}
+    return {int(id_): float(mean) for id_, mean in zip(ids, means, strict=True) if id_ in known}
+
+
+def _several_seeds(measured: Measured) -> bool:
+    return bool((np.bincount(measured.votes.group, measured.votes.count) > 1).any())
+
+
+# Sensitivity ---------------------------------------------------------------------------------------------------
+
+
+def _sensitivity(reading: Reading, seed: int) -> list[SensitivityRow]:
+    return [
+        _family(reading.measured.parser, family, cells, reading.matched, seed)
+        for family, cells in reading.measured.families().items()
+    ]
+
+
+def _family(
+    parser: str, family: tuple[str, str, str], cells: list[Cell], matched: Matched, seed: int
+) -> SensitivityRow:
+    model, task, arm = family
+    names = tuple(cell.key.wrapper for cell in cells)
+    accuracy = sensitivity.fsi(_rates([cell.accuracy for cell in cells]))
+    parseability = sensitivity.psi(_rates([cell.parseability for cell in cells]))
+    subset = [on_subset(cell, matched.get(cell.id)) for cell in cells]
+    return SensitivityRow(
+        model=model,
+        task=task,
+        arm=arm,
+        parser=parser,
+        wrappers=names,
+        fsi=accuracy.value,
+        psi=parseability.value,
+        nfsi=sensitivity.nfsi(_rates([cell.accuracy for cell in cells])),
+        accuracy_min=accuracy.low,
+        accuracy_max=accuracy.high,
+        accuracy_mean=accuracy.mean,
+        best_wrappers=tuple(names[index] for index in accuracy.best),
+        worst_wrappers=tuple(names[index] for index in accuracy.worst),
+        fsi_matched=sensitivity.fsi(_rates([cell.accuracy if cell else None for cell in subset])).value,
+        psi_matched=sensitivity.psi(_rates([cell.parseability if cell else None for cell in subset])).value,
+        fsi_bounds_simultaneous=_bounds(cells, seed),
+    )
+
+
+def _rates(rates: list[float | None]) -> list[float]:
+    """All of them, or none where one is not known: a range over the rest would be another range."""
+    return [rate for rate in rates if rate is not None] if None not in rates else []
+
+
+def _bounds(cells: list[Cell], seed: int) -> tuple[float, float] | None:
+    """Over items that every wrapper answered."""
+    if len(cells) < 2 or any(cell.item_correct is None or cell.items is None for cell in cells):
+        return None
+    common = cells[0].items
+    for cell in cells[1:]:
+        common = np.intersect1d(common, cell.items)  # type: ignore[arg-type]
+    rows = [cell.item_correct[np.isin(cell.items, common)] for cell in cells]  # type: ignore[index,arg-type]
+    return simultaneous.range_bounds(np.array(rows), seed, draws=4000).interval
+
+
+def _models(parser: str, rows: Sequence[SensitivityRow], seed: int) -> list[ModelRow]:
+    groups: dict[tuple[str, str], list[SensitivityRow]] = {}
+    for row in rows:
+        if row.parser == parser:
+            groups.setdefault((row.model, row.arm), []).append(row)
+    return [_model(parser, model, arm, tasks, seed) for (model, arm), tasks in groups.items()]
+
+
+def _model(parser: str, model: str, arm: str, tasks: list[SensitivityRow], seed: int) -> ModelRow:
+    fsi, psi, nfsi, matched = (
+        _macro([getattr(task, name) for task in tasks], seed) for name in ("fsi", "psi", "nfsi", "fsi_matched")
+    )
+    return ModelRow(
+        model=model,
+        arm=arm,
+        parser=parser,
+        tasks=len(tasks),
+        fsi=fsi.mean,
+        fsi_ci_paper=fsi.interval,
+        psi=psi.mean,
+        psi_ci_paper=psi.interval,
+        nfsi=nfsi.mean,
+        nfsi_ci_paper=nfsi.interval,
+        fsi_matched=matched.mean,
+    )
+
+
+def _macro(values: list[float | None], seed: int) -> bootstrap.MacroMean:
+    """The same seed for each statistic gives the same resampled tasks, so that they stay paired."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return bootstrap.MacroMean(None, None, len(values), "a task has no value")
+    return bootstrap.macro_means([known], seed)[0]
+
+
+# Across cells --------------------------------------------------------------------------------------------------
+
+
+def _regression(measured: Measured) -> RegressionRow:
+    cells = [cell for cell in measured.cells if cell.accuracy is not None and cell.parseability is not None]
+    result = regression.accuracy_on_parseability(
+        [cell.accuracy or 0.0 for cell in cells],
+        [cell.parseability or 0.0 for cell in cells],
+        [
+            [f"{cell.key.model}\0{cell.key.arm}" for cell in cells],
+            [cell.key.task for cell in cells],
+            [cell.key.wrapper for cell in cells],
+        ],
+        [float(cell.n) for cell in cells],
+    )
+    status = result.status if result.reason is None else f"{result.status}: {result.reason}"
+    row = RegressionRow(
+        measured.parser, status, result.cells, pearson_r=result.pearson_r, tautology_slope=result.tautology_slope
+    )
+    fit = result.fit
+    if fit is None:
+        return row
+    return RegressionRow(
+        measured.parser,
+        status,
+        result.cells,
+        fit.beta,
+        fit.se,
+        fit.df,
+        fit.p,
+        fit.partial_r2,
+        result.pearson_r,
+        result.tautology_slope,
+    )
+
+
+def _wins(measured: Measured) -> list[WinsRow]:
+    cells = [cell for cell in measured.cells if cell.accuracy is not None]
+    if not cells:
+        return []
+    names = list(dict.fromkeys(cell.key.wrapper for cell in cells))
+    pairs = list(dict.fromkeys((cell.key.model, cell.key.task, cell.key.arm) for cell in cells))
+    counted = wins.wins(
+        [pairs.index((cell.key.model, cell.key.task, cell.key.arm)) for cell in cells],
+        [names.index(cell.key.wrapper) for cell in cells],
+        [cell.accuracy or 0.0 for cell in cells],
+        len(names),
+    )
+    return [WinsRow(measured.parser, name, count) for name, count in zip(names, counted.wins, strict=True)]
+
+
+def _seed_disagreement(measured: Measured) -> SeedDisagreementRow:
+    if measured.parser == GIVEN or not len(measured.votes.group):
+        return SeedDisagreementRow(measured.parser, None, 0)
+    found = votes.seed_disagreement(measured.votes.group, measured.votes.count)
+    return SeedDisagreementRow(measured.parser, found.share, found.groups)
+
+
+def _majority_vote(parser: str, cells: Sequence[CellRow]) -> MajorityVoteRow:
+    changes = [
+        cell.majority_vote_accuracy - cell.accuracy
+        for cell in cells
+        if cell.parser == parser and cell.majority_vote_accuracy is not None and cell.accuracy is not None
+    ]
+    if not changes:
+        return MajorityVoteRow(parser, None, None, 0)
+    return MajorityVoteRow(parser, float(np.mean(changes)), float(np.max(np.abs(changes))), len(changes))
+
+
+def _token_spread(spreads: Sequence[tuple[float, float, float]], rows: Sequence[SensitivityRow]) -> TokenSpread:
+    columns = np.array(spreads, dtype=float).reshape(-1, 3)
+    found = spread.summarize((columns[:, 1] - columns[:, 0]) / np.where(columns[:, 2] > 0, columns[:, 2], 1.0))
+    matched = [row.fsi_matched for row in rows if row.parser == (rows[0].parser if rows else "")]
+    known = [value for value in matched if value is not None]
+    complete = bool(known) and len(known) == len(matched)
+    return TokenSpread(found.median, found.share_within, found.groups, float(np.mean(known)) if complete else None)
+
+
+def _rankings(measured: Measured) -> list[RankingRow]:
+    """Models by mean accuracy over tasks, under each wrapper, where all of them have all its tasks."""
+    table: dict[tuple[str, str], dict[str, dict[str, float | None]]] = {}
+    for cell in measured.cells:
+        model = table.setdefault((cell.key.arm, cell.key.wrapper), {}).setdefault(cell.key.model, {})
+        model[cell.key.task] = cell.accuracy
+    rows = []
+    for (arm, wrapper), models in table.items():
+        tasks = [set(accuracies) for accuracies in models.values()]
+        known = all(value is not None for accuracies in models.values() for value in accuracies.values())
+        if len(models) < 2 or not known or any(one != tasks[0] for one in tasks):
+            continue
+        means = {model: float(np.mean([value or 0.0 for value in by.values()])) for model, by in models.items()}
+        order = sorted(means, key=lambda model: (-means[model], model))
+        rows.append(RankingRow(measured.parser, arm, wrapper, tuple(order), tuple(means[name] for name in order)))
+    return rows
+
+
+# What a reader must know ---------------------------------------------------------------------------------------
+
+
+def _caveats(cells: Sequence[CellRow], rows: Sequence[SensitivityRow], models: Sequence[ModelRow]) -> list[Caveat]:
+    return [
+        *_missing(cells),
+        *_unknown_accuracy(cells),
+        *_unknown_parseability(cells),
+        *_single_wrapper(rows),
+        *_different_wrappers(rows),
+        *_single_task(models),
+        *_no_votes(cells),
+        *_no_tokens(cells),
+    ]
+
+
+def _missing(cells: Sequence[CellRow]) -> list[Caveat]:
+    marked = {
+        (cell.model, cell.task, cell.wrapper): f"{cell.missing} of {cell.missing + cell.n}"
+        for cell in cells
+        if cell.missing > MISSING_MARK * (cell.missing + cell.n)
+    }
+    return [
+        Caveat("missing", f"{model}, {task}, {wrapper}: {share} generations are missing", ("cells.accuracy",))
+        for (model, task, wrapper), share in marked.items()
+    ]
+
+
+def _unknown_accuracy(cells: Sequence[CellRow]) -> list[Caveat]:
+    where = {(cell.task, cell.parser) for cell in cells if cell.accuracy is None and cell.parseability is not None}
+    return [
+        Caveat("no_gold", f"{task}: not every item has a gold answer, so accuracy and FSI are not known ({parser})",
+               ("cells.accuracy", "sensitivity.fsi"))
+        for task, parser in sorted(where)
+    ]  # fmt: skip
+
+
+def _unknown_parseability(cells: Sequence[CellRow]) -> list[Caveat]:
+    if not any(cell.parseability is None and cell.accuracy is not None for cell in cells):
+        return []
+    message = "the imported cells say nothing of parseability"
+    fields = ("cells.parseability", "cells.accuracy_parsed", "sensitivity.psi", "regression.beta")
+    return [Caveat("no_parseability", message, fields)]
+
+
+def _single_wrapper(rows: Sequence[SensitivityRow]) -> list[Caveat]:
+    if not any(len(row.wrappers) == 1 for row in rows):
+        return []
+    message = "with one wrapper there is no range over wrappers: FSI and PSI need at least two"
+    return [Caveat("one_wrapper", message, ("sensitivity.fsi", "sensitivity.psi", "sensitivity.nfsi"))]
+
+
+def _different_wrappers(rows: Sequence[SensitivityRow]) -> list[Caveat]:
+    counts = sorted({len(row.wrappers) for row in rows})
+    if len(counts) < 2:
+        return []
+    said = ", ".join(str(count) for count in counts)
+    return [Caveat("different_f", f"ranges are over different numbers of wrappers ({said}): FSI grows with F")]
+
+
+def _single_task(models: Sequence[ModelRow]) -> list[Caveat]:
+    if not any(row.tasks == 1 and row.fsi is not None for row in models):
+        return []
+    message = "the paper's interval resamples tasks, and one task cannot be resampled"
+    return [Caveat("one_task", message, ("models.fsi_ci_paper", "models.psi_ci_paper", "models.nfsi_ci_paper"))]
+
+
+def _no_votes(cells: Sequence[CellRow]) -> list[Caveat]:
+    if not any(cell.majority_vote_accuracy is None and cell.accuracy is not None for cell in cells):
+        return []
+    message = "rows or cells scored elsewhere name no value to vote with"
+    return [Caveat("no_votes", message, ("cells.majority_vote_accuracy", "majority_vote", "seed_disagreement"))]
+
+
+def _no_tokens(cells: Sequence[CellRow]) -> list[Caveat]:
+    if all(cell.prompt_tokens_mean is not None for cell in cells if cell.n):
+        return []
+    message = "prompt tokens are not known, so there is no token spread and no matched subset"
+    return [Caveat("no_tokens", message, ("cells.prompt_tokens_mean", "token_spread", "sensitivity.fsi_matched"))]

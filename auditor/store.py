@@ -1,0 +1,546 @@
+"""The run's journal: one SQLite file, the only source of truth, and the only module that imports sqlite3.
+
+A row is on its way to the disk before its worker goes on; `kill -9` costs what was in flight and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from msgspec import Struct
+
+from auditor import sql
+from auditor.errors import ConflictError, FileError
+from auditor.records import (
+    AnswerSpace,
+    CellKey,
+    CellTotal,
+    Check,
+    Contract,
+    Generation,
+    Item,
+    Message,
+    Outcome,
+    Reply,
+    Row,
+    Wrapper,
+)
+
+FILE = "run.sqlite"
+_BATCH = 4000
+_JSON = msgspec.json.Encoder(order="deterministic")
+
+
+class Stored(Struct, frozen=True):
+    """One generation as a parser needs it."""
+
+    id: int
+    wrapper: str
+    item: int
+    reply: Reply | None
+    given_parsed: bool | None = None
+    given_correct: bool | None = None
+
+
+class StoredItem(Struct, frozen=True):
+    """What an outcome is judged against."""
+
+    space: AnswerSpace
+    gold: str | None
+
+
+class Store:
+    """An open run. Use as a context manager; `writable` takes the run's lock and holds it."""
+
+    def __init__(self, run: Path, *, writable: bool, create: bool = False) -> None:
+        """Open `run/run.sqlite`. Raises FileError where there is none or it is newer, ConflictError where it is
+        in use."""
+        self.path = run / FILE
+        if not create and not self.path.is_file():
+            raise FileError(run, f"no run here: {FILE} is missing")
+        self._lock = _lock(run / "run.lock", run) if writable else None
+        try:
+            self._open(writable, create)
+        except BaseException:
+            self._release()
+            raise
+        self._cells: dict[tuple[str, str, str, str], int] = {}
+        self._judged: dict[tuple[str, str], tuple[int, tuple[AnswerSpace, str | None]]] = {}
+        self._sendings: dict[bytes, int] = {}
+        self._prompts: set[str] = set()
+
+    def _open(self, writable: bool, create: bool) -> None:
+        mode = "rwc" if create else "rw" if writable else "ro"
+        self._db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+        try:
+            if writable:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+            self._migrate(writable)
+        except sqlite3.DatabaseError as error:
+            raise FileError(self.path, f"not a readable run: {error}") from error
+
+    def _migrate(self, writable: bool) -> None:
+        if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+            self._db.executescript(f"BEGIN; {sql.SCHEMA} COMMIT;")
+            self.set_meta(schema=str(sql.VERSION))
+        version = int(self.meta("schema") or 0)
+        if version > sql.VERSION:
+            message = f"written by a newer auditor (schema {version}, this one knows {sql.VERSION})"
+            raise FileError(self.path, message, "pip install -U format-auditor")
+        for step in range(version, sql.VERSION if writable else version):
+            self._db.executescript(f"BEGIN; {sql.MIGRATIONS[step]} COMMIT;")
+            self.set_meta(schema=str(step + 1))
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+
+    # What the run is -------------------------------------------------------------------------------------------
+
+    def meta(self, key: str) -> str | None:
+        """One value of the run's description."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def has_answers(self) -> bool:
+        """Whether anything was answered, or imported."""
+        return bool(
+            self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE answered) OR EXISTS (SELECT 1 FROM given_cell)")
+        )
+
+    def has_given(self) -> bool:
+        """Whether any generation was scored elsewhere."""
+        return bool(self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE given_parsed IS NOT NULL)"))
+
+    def has_texts(self) -> bool:
+        """Whether any generation is there to be read by parsers."""
+        return bool(self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE given_parsed IS NULL)"))
+
+    def set_meta(self, **values: str) -> None:
+        """Set values of the run's description."""
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def put_wrappers(self, wrappers: Iterable[Wrapper]) -> None:
+        """Remember contracts. Raises ConflictError for a wrapper that changed since this run used it."""
+        known = dict(self._db.execute("SELECT name, digest FROM wrapper"))
+        for wrapper in wrappers:
+            if known.get(wrapper.name, wrapper.digest) != wrapper.digest:
+                raise ConflictError(f"{self.path.parent}: wrapper {wrapper.name!r} changed since this run", _NEW_OUT)
+            row = (wrapper.name, wrapper.digest, _JSON.encode(wrapper.contract).decode())
+            self._db.execute("INSERT OR IGNORE INTO wrapper VALUES (?, ?, ?)", row)
+
+    def contracts(self) -> dict[str, Contract]:
+        """Wrapper name -> contract."""
+        rows = self._db.execute("SELECT name, contract FROM wrapper")
+        return {name: msgspec.json.decode(contract, type=Contract) for name, contract in rows}
+
+    def put_items(self, task: str, items: Iterable[Item]) -> None:
+        """Remember items. Raises ConflictError for one whose choices or answer changed since this run used it."""
+        with self._transaction():
+            for item in items:
+                self._put_item(task, item)
+
+    def _put_item(self, task: str, item: Item) -> int:
+        key, judged = (task, item.id), (item.space, item.gold)
+        if key not in self._judged:
+            self._judged[key] = self._stored_item(key) or self._new_item(task, item)
+        id_, known = self._judged[key]
+        if known != judged:
+            message = f"item {item.id!r} of task {task!r} has other choices or another answer than before"
+            raise ConflictError(f"{self.path.parent}: {message}", _NEW_OUT)
+        return id_
+
+    def _stored_item(self, key: tuple[str, str]) -> tuple[int, tuple[AnswerSpace, str | None]] | None:
+        row = self._db.execute("SELECT id, space, gold FROM item WHERE task = ? AND item = ?", key).fetchone()
+        return None if row is None else (row[0], (msgspec.json.decode(row[1], type=AnswerSpace), row[2]))
+
+    def _new_item(self, task: str, item: Item) -> tuple[int, tuple[AnswerSpace, str | None]]:
+        row = (task, item.id, _JSON.encode(item.space).decode(), item.gold, item.group, item.cluster)
+        insert = "INSERT INTO item (task, item, space, gold, subject, cluster) VALUES (?, ?, ?, ?, ?, ?)"
+        return self._insert(insert, row), (item.space, item.gold)
+
+    def items(self) -> dict[int, StoredItem]:
+        """Item id -> what its outcomes are judged against."""
+        decoder = msgspec.json.Decoder(AnswerSpace)
+        rows = self._db.execute("SELECT id, space, gold FROM item")
+        return {id_: StoredItem(decoder.decode(space), gold) for id_, space, gold in rows}
+
+    def spaces(self) -> list[tuple[str, AnswerSpace]]:
+        """Every distinct (task, answer space)."""
+        decoder = msgspec.json.Decoder(AnswerSpace)
+        rows = self._db.execute("SELECT DISTINCT task, space FROM item")
+        return [(task, decoder.decode(space)) for task, space in rows]
+
+    def items_of(self, tasks: Iterable[str]) -> set[int]:
+        """The item ids of some tasks."""
+        return {row[0] for task in tasks for row in self._db.execute("SELECT id FROM item WHERE task = ?", (task,))}
+
+    def budgets(self) -> dict[tuple[str, str], int]:
+        """(task, item or '') -> characters, as fixed at the first plan."""
+        return {(task, item): size for task, item, size in self._db.execute("SELECT * FROM budget")}
+
+    def put_budgets(self, budgets: Mapping[tuple[str, str], int]) -> None:
+        """Fix budgets that are not fixed yet."""
+        rows = [(task, item, size) for (task, item), size in budgets.items()]
+        with self._transaction():
+            self._db.executemany("INSERT OR IGNORE INTO budget VALUES (?, ?, ?)", rows)
+
+    def put_preflight(self, checks: Iterable[Check]) -> None:
+        """Replace the preflight findings."""
+        with self._transaction():
+            self._db.execute("DELETE FROM preflight")
+            rows = [(check.check, check.status, check.message) for check in checks]
+            self._db.executemany("INSERT OR REPLACE INTO preflight VALUES (?, ?, ?)", rows)
+
+    def preflight(self) -> tuple[Check, ...]:
+        """The preflight findings, by name."""
+        return tuple(Check(*row) for row in self._db.execute("SELECT name, status, message FROM preflight"))
+
+    # Writing generations ---------------------------------------------------------------------------------------
+
+    def state(self, identity: tuple[str, str, str, str, str, int]) -> tuple[str, bool] | None:
+        """(digest, answered) of a generation, or None."""
+        row = self._db.execute(sql.STATE, identity).fetchone()
+        return None if row is None else (row[0], bool(row[1]))
+
+    def append(self, generations: Sequence[Generation]) -> None:
+        """Commit what became of requests, in one transaction. One that was missing is replaced, its attempts kept."""
+        try:
+            with self._transaction():
+                for generation in generations:
+                    self._append(generation)
+        except sqlite3.OperationalError as error:
+            hint = "what was committed is kept: make room, then run the same command again"
+            raise FileError(self.path, f"cannot be written: {error}", hint) from error
+
+    def _append(self, generation: Generation) -> None:
+        request, reply = generation.request, generation.reply or Reply(None)
+        if request.prompt not in self._prompts:
+            messages = _JSON.encode(request.messages)
+            self._db.execute("INSERT OR IGNORE INTO prompt VALUES (?, ?)", (request.prompt, messages))
+            self._prompts.add(request.prompt)
+        fault = generation.fault
+        row = self._db.execute(
+            sql.INSERT,
+            (
+                self.cell(request.model, request.task, request.wrapper, request.arm),
+                self._item(request.task, request.item),
+                request.seed,
+                request.digest,
+                request.prompt,
+                self._sending(generation.sent),
+                generation.reply is not None,
+                *_reply_values(reply),
+                f"{fault.kind}: {fault.message}" if fault else None,
+                len(generation.attempts),
+                generation.attempts[-1].latency_ms if generation.attempts else None,
+                None,
+                None,
+                None,
+            ),
+        ).fetchone()
+        if row is None:
+            raise ValueError(f"{request.identity} is answered already")
+        self._db.executemany(
+            "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?)",
+            [(row[0], a.started, a.latency_ms, a.http_status, a.fault, a.body) for a in generation.attempts],
+        )
+
+    def append_rows(self, rows: Iterable[tuple[Row, Item, Reply]]) -> int:
+        """Commit imported generations; returns how many are new. Raises ConflictError for two of one identity that
+        differ."""
+        new = 0
+        with self._transaction():
+            for row, item, reply in rows:
+                new += self._append_row(row, item, reply)
+        return new
+
+    def _append_row(self, row: Row, item: Item, reply: Reply) -> bool:
+        digest = hashlib.sha256(_JSON.encode(row)).hexdigest()
+        known = self.state((row.model, row.task, row.item, row.wrapper, row.arm, row.seed))
+        if known is not None:
+            if known[0] == digest:
+                return False
+            where = (
+                f"model {row.model!r}, task {row.task!r}, item {row.item!r}, wrapper {row.wrapper!r}, seed {row.seed}"
+            )
+            raise ConflictError(f"two different rows for {where}", "one generation can be given only once")
+        cell, item_id = self.cell(row.model, row.task, row.wrapper, row.arm), self._put_item(row.task, item)
+        given = (row.parsed, row.correct, _JSON.encode(row.extra).decode() if row.extra else None)
+        answered = row.status == "answered"
+        start = (cell, item_id, row.seed, digest, None, None, answered)
+        self._db.execute(sql.INSERT, (*start, *_reply_values(reply), None, 0, None, *given)).fetchone()
+        return True
+
+    def put_given_cells(self, cells: Iterable[tuple[CellKey, int, float, float | None]]) -> None:
+        """Commit an imported table of cells: key, n, accuracy, parseability."""
+        with self._transaction():
+            for key, n, accuracy, parseability in cells:
+                cell = self.cell(key.model, key.task, key.wrapper, key.arm)
+                self._db.execute("INSERT INTO given_cell VALUES (?, ?, ?, ?)", (cell, n, accuracy, parseability))
+
+    def cell(self, model: str, task: str, wrapper: str, arm: str) -> int:
+        """The id of a cell, made where it is new."""
+        key = (model, task, wrapper, arm)
+        if key not in self._cells:
+            self._db.execute("INSERT OR IGNORE INTO cell (model, task, wrapper, arm) VALUES (?, ?, ?, ?)", key)
+            where = "model = ? AND task = ? AND wrapper = ? AND arm = ?"
+            self._cells[key] = self._db.execute(f"SELECT id FROM cell WHERE {where}", key).fetchone()[0]
+        return self._cells[key]
+
+    def _item(self, task: str, item: str) -> int:
+        if (task, item) not in self._judged:
+            known = self._stored_item((task, item))
+            if known is None:
+                raise ValueError(f"item {item!r} of task {task!r} was never put")
+            self._judged[task, item] = known
+        return self._judged[task, item][0]
+
+    def _sending(self, body: bytes) -> int:
+        if body not in self._sendings:
+            self._db.execute("INSERT OR IGNORE INTO sending (body) VALUES (?)", (body.decode(),))
+            row = self._db.execute("SELECT id FROM sending WHERE body = ?", (body.decode(),)).fetchone()
+            self._sendings[body] = row[0]
+        return self._sendings[body]
+
+    # Outcomes --------------------------------------------------------------------------------------------------
+
+    def parser(self, name: str, digest: str) -> int:
+        """The id of a parser; outcomes of an older digest of it are dropped, to be read again."""
+        row = self._db.execute("SELECT id, digest FROM parser WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return self._insert("INSERT INTO parser (name, digest) VALUES (?, ?)", (name, digest))
+        if row[1] != digest:
+            with self._transaction():
+                self._db.execute("DELETE FROM outcome WHERE parser = ?", (row[0],))
+                self._db.execute("UPDATE parser SET digest = ? WHERE id = ?", (digest, row[0]))
+        return int(row[0])
+
+    def parsers(self) -> dict[str, int]:
+        """Name -> id, in the order they were first used."""
+        return dict(self._db.execute("SELECT name, id FROM parser ORDER BY id"))
+
+    def unread(self, parser: int) -> Iterator[list[Stored]]:
+        """Answered generations without an outcome of this parser, in batches."""
+        last = 0
+        while rows := self._db.execute(sql.UNREAD, (parser, last, _BATCH)).fetchall():
+            yield [_stored(row) for row in rows]
+            last = rows[-1][0]
+
+    def put_outcomes(self, parser: int, outcomes: Iterable[tuple[int, Outcome, bool | None]]) -> None:
+        """Commit what a parser read: generation id, outcome, whether it is correct."""
+        rows = [
+            (
+                parser,
+                id_,
+                outcome.outcome,
+                outcome.value,
+                outcome.reason,
+                ",".join(outcome.needed) or None,
+                _JSON.encode(outcome.candidates).decode() if outcome.candidates else None,
+                correct,
+            )
+            for id_, outcome, correct in outcomes
+        ]
+        with self._transaction():
+            self._db.executemany("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    # Aggregates ------------------------------------------------------------------------------------------------
+
+    def cells(self) -> dict[int, CellKey]:
+        """Cell id -> key, in the order they were first asked."""
+        rows = self._db.execute("SELECT id, model, task, wrapper, arm FROM cell ORDER BY id")
+        return {row[0]: CellKey(*row[1:]) for row in rows}
+
+    def totals(self) -> dict[int, CellTotal]:
+        """Cell id -> counts and mean tokens."""
+        return {row[0]: CellTotal(*row) for row in self._db.execute(sql.TOTALS)}
+
+    def tallies(self, parser: int) -> list[tuple[int, int, int, int, int | None]]:
+        """Rows (cell, item, count, parsed, correct): generations of one cell and item that were given one value.
+
+        Unparseable and ambiguous are one value; `correct` is None without gold.
+        """
+        return self._db.execute(sql.TALLIES, (parser,)).fetchall()
+
+    def reasons(self, parser: int) -> dict[int, dict[str, int]]:
+        """Cell id -> why replies gave no value, counted, most frequent first."""
+        found: dict[int, dict[str, int]] = {}
+        for cell, reason, count in self._db.execute(sql.REASONS, (parser,)):
+            found.setdefault(cell, {})[reason] = count
+        return found
+
+    def given_cells(self) -> dict[int, tuple[int, float, float | None]]:
+        """Cell id -> (n, accuracy, parseability) of an imported table."""
+        return {row[0]: (row[1], row[2], row[3]) for row in self._db.execute("SELECT * FROM given_cell")}
+
+    def spreads(self) -> list[tuple[float, float, float]]:
+        """(min, max, mean) prompt tokens over wrappers, per (model, task, arm, item, seed) with all its wrappers."""
+        return self._db.execute(f"{sql.SPREADS} SELECT low, high, mean FROM spread").fetchall()
+
+    def matched(self, parser: int) -> dict[int, tuple[int, int, int | None]]:
+        """Cell id -> (n, parsed, correct) over generations whose token spread is at most 5 %."""
+        return {row[0]: (row[1], row[2], row[3]) for row in self._db.execute(sql.MATCHED, (parser,))}
+
+    def by_seed(self, parser: int) -> list[tuple[int, int, int, int, int | None]]:
+        """Rows (cell, seed, n, parsed, correct) of one parser."""
+        return self._db.execute(sql.BY_SEED, (parser,)).fetchall()
+
+    def counts(self) -> dict[str, Any]:
+        """Totals over the run: answered, missing, attempts, retries, tokens, cost."""
+        cursor = self._db.execute(sql.COUNTS)
+        names = [column[0] for column in cursor.description]
+        return dict(zip(names, cursor.fetchone(), strict=True))
+
+    def samples(self, parser: int, reason: str, most: int) -> list[dict[str, Any]]:
+        """A few generations that a parser gave this reason, spread over the run."""
+        cursor = self._db.execute(sql.SAMPLES, {"parser": parser, "reason": reason, "most": most})
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def faults(self) -> list[tuple[str, int]]:
+        """Why generations are missing, counted."""
+        return self._db.execute(
+            "SELECT coalesce(fault, 'missing in the imported rows'), count(*) FROM generation "
+            "WHERE NOT answered GROUP BY 1 ORDER BY 2 DESC"
+        ).fetchall()
+
+    # Rows out --------------------------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[Row]:
+        """Every generation as it crosses the border, in the order it was stored."""
+        spaces = self.items()
+        last = 0
+        while batch := self._db.execute(sql.ROWS, (last, _BATCH)).fetchall():
+            for row in batch:
+                yield _row(row, spaces[row[1]])
+            last = batch[-1][0]
+
+    def outcomes(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Column names and rows of every outcome, one per generation and parser, missing ones included."""
+        cursor = self._db.execute(sql.OUTCOMES)
+        return [column[0] for column in cursor.description], cursor.fetchall()
+
+    def verify(self) -> list[str]:
+        """What is wrong with the file: damage, dangling references, prompts that do not match their digest."""
+        found = [row[0] for row in self._db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        found += [
+            f"{row[0]} row {row[1]} refers to no {row[2]}" for row in self._db.execute("PRAGMA foreign_key_check")
+        ]
+        for digest, messages in self._db.execute("SELECT digest, messages FROM prompt"):
+            if hashlib.sha256(messages).hexdigest() != digest:
+                found.append(f"prompt {digest[:12]} does not match its digest")
+        return found
+
+    def _one(self, query: str) -> Any:
+        return self._db.execute(query).fetchone()[0]
+
+    def _insert(self, statement: str, values: Sequence[Any]) -> int:
+        return int(self._db.execute(statement, values).lastrowid or 0)
+
+    def _transaction(self) -> _Transaction:
+        return _Transaction(self._db)
+
+
+class _Transaction:
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def __enter__(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._db.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def _lock(path: Path, run: Path) -> IO[bytes]:
+    """An operating-system lock: it dies with the process that holds it."""
+    file = path.open("ab")
+    try:
+        try:
+            import fcntl
+        except ImportError:
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        raise ConflictError(f"{run}: another auditor is writing here", "wait for it, or name another --out") from error
+    return file
+
+
+def _reply_values(reply: Reply) -> tuple[Any, ...]:
+    return (
+        reply.text,
+        reply.finish_reason,
+        reply.reasoning,
+        reply.refusal,
+        reply.tool_calls,
+        reply.native_finish_reason,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.reasoning_tokens,
+        reply.cost_usd,
+        reply.provider,
+        reply.model_returned,
+        reply.system_fingerprint,
+    )
+
+
+def _stored(row: tuple[Any, ...]) -> Stored:
+    id_, wrapper, item, text, finish, reasoning, refusal, tools, parsed, correct = row
+    if parsed is not None:
+        return Stored(id_, wrapper, item, None, bool(parsed), None if correct is None else bool(correct))
+    return Stored(id_, wrapper, item, Reply(text, finish, reasoning, refusal, tools))
+
+
+def _row(row: tuple[Any, ...], item: StoredItem) -> Row:
+    space = item.space
+    given = [None if value is None else bool(value) for value in row[16:18]]
+    return Row(
+        model=row[2],
+        task=row[3],
+        item=row[4],
+        wrapper=row[5],
+        arm=row[6],
+        seed=row[7],
+        status="answered" if row[8] else "missing",
+        text=row[9],
+        finish_reason=row[10],
+        reasoning=row[11],
+        refusal=row[12],
+        tool_calls=row[13],
+        prompt_tokens=row[14],
+        completion_tokens=row[15],
+        parsed=given[0],
+        correct=given[1],
+        group=row[18],
+        cluster=row[19],
+        extra=msgspec.json.decode(row[20]) if row[20] else {},
+        answer_type=space.type,
+        choices=dict(zip(space.labels, space.texts, strict=True)) if space.texts else (space.labels or None),
+        gold=item.gold,
+    )
+
+
+_NEW_OUT = "name another --out for the new study"
+
+
+def read_messages(body: bytes | None) -> tuple[Message, ...]:
+    """A stored prompt."""
+    return msgspec.json.decode(body, type=tuple[Message, ...]) if body else ()

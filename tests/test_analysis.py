@@ -1,0 +1,181 @@
+"""Measured cells to summary rows: the worked example, exact, and every null with its reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from samples import MICRO, SHARED
+
+from auditor.analysis import Reading, summarize
+from auditor.measure import GIVEN, TallyRow, measure
+from auditor.records import CellKey, CellTotal, Counts, RunInfo, Summary
+
+RUN = RunInfo("micro", "2026-01-01", "0", "", 0)
+COUNTS = Counts(48, 48, 0, 0, 0, 0, 0)
+
+
+def micro(parser: str = "strict", seeds: int = 1) -> Summary:
+    """The worked example, each generation repeated over seeds."""
+    keys: dict[int, CellKey] = {}
+    tallies: list[TallyRow] = []
+    for (model, task), wrappers in MICRO.items():
+        for wrapper, (parsed, correct) in wrappers.items():
+            keys[len(keys) + 1] = CellKey(model, task, wrapper, "none")
+            first = 4 if task == "t1" else 0
+            tallies += [(len(keys), first + i, seeds, int(parsed[i]), int(correct[i])) for i in range(4)]
+    given = 4 * seeds if parser == GIVEN else 0
+    totals = {id_: CellTotal(id_, 4 * seeds, 0, 4, None, None, None, given) for id_ in keys}
+    reading = Reading(measure(parser, keys, totals, tallies, {}), {}, {})
+    return summarize(RUN, COUNTS, [], [reading], [], [])
+
+
+EXPECTED = {
+    ("m0", "t0"): (0.5, 0.75, 1.19999712),
+    ("m0", "t1"): (0.5, 0.75, 0.999998),
+    ("m1", "t0"): (0.25, 0.5, 0.74999775),
+    ("m1", "t1"): (0.25, 0.5, 0.59999856),
+}
+
+
+def test_sensitivity_of_the_worked_example() -> None:
+    """FSI, PSI and nFSI are the exact values; ties share the best wrapper."""
+    rows = {(row.model, row.task): row for row in micro().sensitivity}
+    for key, expected in EXPECTED.items():
+        found = rows[key]
+        assert (found.fsi, found.psi, found.nfsi) == pytest.approx(expected, abs=1e-9)
+    assert rows["m0", "t0"].best_wrappers == ("xml",)
+    assert rows["m1", "t1"].best_wrappers == ("json", "xml")
+    assert rows["m0", "t0"].worst_wrappers == ("plain", "json")
+
+
+def test_macro_means_and_the_papers_interval() -> None:
+    """Equal tasks have an interval of no width; nFSI's lies between its two tasks."""
+    rows = {row.model: row for row in micro().models}
+    assert (rows["m0"].fsi, rows["m1"].fsi, rows["m0"].psi) == (0.5, 0.25, 0.75)
+    assert rows["m0"].fsi_ci_paper == (0.5, 0.5)
+    assert rows["m0"].nfsi_ci_paper == pytest.approx((0.999998, 1.19999712), abs=1e-9)
+
+
+def test_wins_regression_and_correlation() -> None:
+    """Shared wins, and the weighted regression with its slope to expect from parsing alone."""
+    summary = micro()
+    assert {row.wrapper: row.wins for row in summary.wins} == {"plain": 0.0, "json": 0.5, "xml": 3.5}
+    fit = summary.regression[0]
+    assert (fit.beta, fit.se, fit.df, fit.partial_r2) == pytest.approx((0.5, 0.1178511301977579, 6, 0.75), abs=1e-9)
+    assert (fit.p, fit.pearson_r, fit.tautology_slope) == pytest.approx((0.0054239503, 0.3872983346, 5 / 9), abs=1e-9)
+
+
+def test_the_shared_values_are_these() -> None:
+    """The literals above are those of the shared file."""
+    path = SHARED / "micro" / "expected.json"
+    if not path.exists():
+        pytest.skip("no shared folder beside the checkout")
+    told = json.loads(path.read_text())
+    assert {tuple(key.split("/")): value for key, value in told["nfsi"].items()} == {
+        key: value[2] for key, value in EXPECTED.items()
+    }
+    assert told["wls"]["se"] == 0.1178511301977579
+
+
+def test_one_seed_votes_like_itself() -> None:
+    """With one seed the majority vote is the accuracy, and no group can disagree."""
+    summary = micro()
+    assert all(cell.majority_vote_accuracy == cell.accuracy for cell in summary.cells)
+    assert (summary.majority_vote[0].mean_change, summary.majority_vote[0].largest_change) == (0.0, 0.0)
+    assert (summary.seed_disagreement[0].share, summary.seed_disagreement[0].groups) == (None, 0)
+
+
+def test_seeds_that_agree_disagree_in_no_group() -> None:
+    """Two equal seeds: 48 groups, none with two predictions."""
+    summary = micro(seeds=2)
+    assert (summary.seed_disagreement[0].share, summary.seed_disagreement[0].groups) == (0.0, 48)
+
+
+def test_votes_share_ties_and_count_unparseable_as_a_value() -> None:
+    """One item, three seeds: right, unparsed, unparsed: the vote is unparsed, accuracy 1/3. A tie of right and wrong
+    scores one half."""
+    keys = {1: CellKey("m", "t", "a", "none"), 2: CellKey("m", "t", "b", "none")}
+    totals = {1: CellTotal(1, 3, 0, 1, None, None, None, 0), 2: CellTotal(2, 2, 0, 1, None, None, None, 0)}
+    tallies: list[TallyRow] = [(1, 1, 1, 1, 1), (1, 1, 2, 0, 0), (2, 1, 1, 1, 1), (2, 1, 1, 1, 0)]
+    summary = summarize(RUN, COUNTS, [], [Reading(measure("strict", keys, totals, tallies, {}), {}, {})], [], [])
+    assert [cell.majority_vote_accuracy for cell in summary.cells] == [0.0, 0.5]
+    assert summary.majority_vote[0].mean_change == pytest.approx(-1 / 6)
+    assert summary.majority_vote[0].largest_change == pytest.approx(1 / 3)
+    assert (summary.seed_disagreement[0].share, summary.seed_disagreement[0].groups) == (1.0, 2)
+
+
+def test_values_of_several_seeds_scored_elsewhere_cannot_vote() -> None:
+    """Rows without values have no majority; the summary says why."""
+    summary = micro(GIVEN, seeds=2)
+    assert all(cell.majority_vote_accuracy is None for cell in summary.cells)
+    assert summary.seed_disagreement[0].share is None
+    assert "no_votes" in {caveat.code for caveat in summary.warnings}
+
+
+def lone(accuracy_known: bool = True, wrappers: int = 1, missing: int = 0) -> Summary:
+    keys = {i: CellKey("m", "t", f"w{i}", "none") for i in range(1, wrappers + 1)}
+    totals = {i: CellTotal(i, 2, missing, 2, None, None, None, 0) for i in keys}
+    tallies: list[TallyRow] = [(i, item, 1, 1, 1 if accuracy_known else None) for i in keys for item in (1, 2)]
+    return summarize(RUN, COUNTS, [], [Reading(measure("strict", keys, totals, tallies, {}), {}, {})], [], [])
+
+
+def reasons(summary: Summary) -> dict[str, tuple[str, ...]]:
+    return {caveat.code: caveat.fields for caveat in summary.warnings}
+
+
+def test_one_wrapper_has_no_range() -> None:
+    """FSI and PSI of one wrapper are null with a reason, never 0."""
+    summary = lone()
+    assert (summary.sensitivity[0].fsi, summary.sensitivity[0].psi, summary.models[0].fsi) == (None, None, None)
+    assert "sensitivity.fsi" in reasons(summary)["one_wrapper"]
+
+
+def test_no_gold_has_parseability_only() -> None:
+    """Without gold PSI is there and FSI is null with a reason."""
+    summary = lone(accuracy_known=False, wrappers=2)
+    assert (summary.sensitivity[0].fsi, summary.sensitivity[0].psi) == (None, 0.0)
+    assert "sensitivity.fsi" in reasons(summary)["no_gold"]
+
+
+def test_more_than_one_percent_missing_is_marked() -> None:
+    """The marked cell is named with its counts."""
+    assert "m, t, w1: 1 of 3" in next(c.message for c in lone(missing=1).warnings if c.code == "missing")
+    assert "missing" not in reasons(lone())
+
+
+def test_one_task_cannot_be_resampled() -> None:
+    """The paper's interval needs tasks; the reason is there."""
+    summary = lone(wrappers=2)
+    assert (summary.models[0].fsi, summary.models[0].fsi_ci_paper) == (0.0, None)
+    assert "models.fsi_ci_paper" in reasons(summary)["one_task"]
+
+
+def test_two_numbers_of_wrappers_are_not_compared_silently() -> None:
+    """FSI grows with F: unlike ranges in one summary are pointed out."""
+    keys = {1: CellKey("m", "t", "a", "none"), 2: CellKey("m", "t", "b", "none"), 3: CellKey("n", "t", "a", "none")}
+    totals = {i: CellTotal(i, 1, 0, 1, None, None, None, 0) for i in keys}
+    reading = Reading(measure("strict", keys, totals, [(i, 1, 1, 1, 1) for i in keys], {}), {}, {})
+    assert "different_f" in reasons(summarize(RUN, COUNTS, [], [reading], [], []))
+
+
+def test_what_later_versions_compute_is_null_with_a_reason() -> None:
+    """No field of the calibrated statistics is filled by accident."""
+    summary = micro()
+    assert all(
+        row.fsi_star is None and row.fsi_floor is None and row.format_part is None for row in summary.sensitivity
+    )
+    assert "sensitivity.fsi_star" in reasons(summary)["not_computed"]
+
+
+def test_rankings_show_models_under_each_wrapper() -> None:
+    """Under plain m0 leads by its second task; means over tasks decide."""
+    rankings = {row.wrapper: (row.models, row.accuracies) for row in micro().rankings}
+    assert rankings["plain"] == (("m0", "m1"), (0.375, 0.25))
+    assert rankings["xml"] == (("m0", "m1"), (0.75, 0.5))
+    assert rankings["json"] == (("m1", "m0"), (0.375, 0.25))
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    """Everything random comes from the run's seed."""
+    assert micro() == micro()
