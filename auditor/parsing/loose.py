@@ -1,0 +1,198 @@
+"""Reading a value that was located, tolerantly: the whole of a short string must make sense.
+
+Nothing here searches for a letter or a number inside prose: a reading is of the whole string or there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from auditor.parsing import numbers
+from auditor.parsing.numbers import Reading
+from auditor.parsing.peel import BLANK, layers
+from auditor.parsing.values import Index, boolean, fold, fold_text, index, json_value
+from auditor.records import AnswerSpace
+
+LONGEST = 2000
+"""No value is longer; keeps every reading cheap."""
+
+_ROOM = 120
+"""Characters that decoration may add to a name."""
+
+EXTRA = frozenset({"explanation", "letter_and_text", "unit", "label_prefix"})
+"""Tolerances that pass over words beside the value."""
+
+_PLACEHOLDER = re.compile(
+    r"<[^<>]{0,60}>|\[[^\[\]]{0,60}\]|\{\{?[^{}]{0,60}\}?\}|\.{3,}|…|_{2,}|\$[A-Z_]{2,30}"
+    r"|(?:your|the|final|correct)[ _](?:final[ _])?(?:answer|letter|choice|value|number)(?:[ _]here)?"
+    r"|(?:letter|value|number|string|boolean)|[A-Za-z]{1,12}(?: ?\| ?[A-Za-z]{1,12})+",
+    re.I,
+)
+_NULLISH = re.compile(
+    r"(?:none|null|nil|nan|n/?a|unknown|undefined|unsure|not sure|(?:i )?(?:don'?t|do not) know|cannot .{0,60})"
+    r"(?:\b.{0,200})?",
+    re.I | re.S,
+)
+_PREFIX = re.compile(r"(?:the\s)?(?:option|choice|answer|letter)\s(?=\S)", re.I)
+_LABEL_BRACKET = re.compile(r"([^\s().:\],;]{1,12})\s(\()(.+)\)")
+_LABEL_TEXT = re.compile(r"\(?([^\s().:\]\-–—,;]{1,12})(\)\.?|[.:\]]|\s[-–—])[ \t]{0,4}(\S.*)")
+_CLAUSE = re.compile(r"([^\s().:,;]{1,12})[.,;:]?\s{1,4}(?:because|since|due to)\b", re.I)
+_IS_RIGHT = re.compile(
+    r"\(?([^\s().:,;]{1,12})\)?\s(?:is|would be)\s(?:the\s)?(?:correct|right|best)"
+    r"(?:\s(?:answer|option|choice|one))?[.!]?",
+    re.I,
+)
+_LIST = re.compile(r"\s*(?:,|/|&|\||\band\b|\bor\b)\s*", re.I)
+_BECAUSE = re.compile(r"(?:because|since|due to)\b", re.I)
+_TRUTH = re.compile(r"(true|false|yes|no)(?=[.,!;:\n]|\s[-–—]\s)(?!\.?\s{0,4}[0-9])(.*)", re.I | re.S)
+_NOTHING: tuple[str, ...] = ()
+_OPPOSITE = {
+    "true": re.compile(
+        r"(?:^|[.!?,\n])\s{0,4}(?:but |or |and |it is |it's |that is |that's )?(?:false|no)\b\s{0,4}(?:[.,!;\n]|\Z)",
+        re.I,
+    ),
+    "false": re.compile(
+        r"(?:^|[.!?,\n])\s{0,4}(?:but |or |and |it is |it's |that is |that's )?(?:true|yes)\b\s{0,4}(?:[.,!;\n]|\Z)",
+        re.I,
+    ),
+}
+
+
+def read_value(text: str, space: AnswerSpace, exact_case: bool = False) -> Reading | None:
+    """What a whole string says, in the terms of a space; several values when more than one could be meant.
+
+    `exact_case` is for phrases in prose, where `a` and `i` are words.
+    """
+    if len(text) > LONGEST:
+        return None
+    return _READERS[space.type](text, space, exact_case)
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a template's placeholder was copied: `<letter>`, `[YOUR ANSWER]`, `...`, `yes|no`."""
+    return len(text) < 200 and _PLACEHOLDER.fullmatch(text.strip("*`\"'" + BLANK)) is not None
+
+
+def is_nullish(text: str) -> bool:
+    """Whether a string says that there is no answer: `None (cannot decide)`, `N/A`."""
+    return len(text) < 300 and _NULLISH.fullmatch(text.strip("*`\"'(" + BLANK)) is not None
+
+
+def _named(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
+    names = index(space)
+    bare, needed = text.strip(BLANK), _NOTHING
+    # Much longer than any name: only a label with words after it is left to try.
+    for bare, needed in layers(text) if len(text) <= names.longest + _ROOM else ():
+        if reading := _whole(bare, names, exact_case):
+            return Reading(reading.values, needed + reading.needed)
+    reading = _in_words(bare, names, exact_case) if space.type == "choice" else None
+    return reading and Reading(reading.values, needed + reading.needed)
+
+
+def _whole(text: str, names: Index, exact_case: bool) -> Reading | None:
+    """The string is a label, or an option's text, and nothing else."""
+    if text in names.exact:
+        return Reading((text,))
+    by_label = () if exact_case and len(text) == 1 else names.labels.get(fold(text), ())
+    by_text = names.texts.get(fold_text(text), ())
+    values = tuple(dict.fromkeys(by_label + by_text))
+    if values:
+        return Reading(values, ("case" if by_label and len(text) == 1 else "spelling" if by_label else "option_text",))
+    truth = boolean(text) if names.booleans else None
+    return Reading((names.booleans[truth],), ("boolean_word",)) if truth else None
+
+
+def _label(text: str, names: Index, exact_case: bool) -> str | None:
+    if text in names.exact:
+        return text
+    folded = () if exact_case else names.labels.get(fold(text), ())
+    return folded[0] if len(folded) == 1 else None
+
+
+def _in_words(text: str, names: Index, exact_case: bool) -> Reading | None:
+    """The string is a label with its text or a clause after it, or a list of labels."""
+    if match := _PREFIX.match(text):
+        bare = text[match.end() :]
+        reading = _whole(bare, names, True) or _in_words(bare, names, True)
+        return reading and Reading(reading.values, ("label_prefix", *reading.needed))
+    if labels := _listed(text, names):
+        return Reading(labels, ("list",))
+    if match := _IS_RIGHT.fullmatch(text):
+        label = _label(match[1], names, exact_case=True)
+        return Reading((label,), ("explanation",)) if label else None
+    if match := _CLAUSE.match(text):
+        # "A" and "I" before a clause are words too often.
+        label = None if match[1] in ("A", "I") else _label(match[1], names, exact_case=True)
+        return Reading((label,), ("explanation",)) if label else None
+    match = _LABEL_TEXT.fullmatch(text) or _LABEL_BRACKET.fullmatch(text)
+    label = _label(match[1], names, exact_case) if match else None
+    return _with_text(label, match[2].strip(), match[3], match[1], names) if match and label else None
+
+
+def _listed(text: str, names: Index) -> tuple[str, ...]:
+    """The labels in `B and C`, `A/B`; none when anything else is in it."""
+    parts = [part.strip("() ") for part in _LIST.split(text)] if len(text) < 80 else []
+    if len(parts) < 2:
+        return ()
+    labels = [_label(part, names, exact_case=len(part) == 1) for part in parts]
+    return tuple(dict.fromkeys(label for label in labels if label)) if all(labels) else ()
+
+
+def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> Reading:
+    """`B) copper`: sure when the text is the option's own, or a reason; else two things could be meant."""
+    if _BECAUSE.match(rest):
+        return Reading((label,), ("explanation",))
+    for bare, _ in layers(rest):
+        if owners := names.texts.get(fold_text(bare)):
+            return Reading(tuple(dict.fromkeys((label, *owners))), ("letter_and_text",))
+    # Without option texts to check against, "E. coli" and "A. Lincoln" must not be read as letters.
+    initial = mark == "." and not (written.islower() and written not in ("a", "i"))
+    if names.texts or initial or mark in ("-", "–", "—") or _mentions(rest, names, label):
+        return Reading((label, rest.strip()[:40]), ("letter_and_text",))
+    return Reading((label,), ("letter_and_text",))
+
+
+def _mentions(text: str, names: Index, label: str) -> bool:
+    words = frozenset(re.split(r"[^\w]+", text))
+    return any(word in names.exact and word != label for word in words)
+
+
+def _boolean(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
+    bare, needed = "", _NOTHING
+    for bare, needed in layers(text):
+        if bare.isalpha() and (truth := boolean(bare)):
+            return Reading((truth,), needed if bare == truth else (*needed, "boolean_word"))
+    match = _TRUTH.match(bare)
+    if match is None:
+        return None
+    truth = boolean(match[1]) or ""
+    values = ("true", "false") if _OPPOSITE[truth].search(match[2]) else (truth,)
+    return Reading(values, (*needed, "explanation"))
+
+
+def _number(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
+    for bare, needed in layers(text, numeric=True) if len(text) <= 500 else ():
+        if reading := numbers.read(bare):
+            return Reading(reading.values, needed + reading.needed)
+    return None
+
+
+def _text(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
+    bare = text.strip(BLANK)
+    return None if not bare or is_placeholder(bare) else Reading((bare,))
+
+
+def _json(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
+    value = json_value(text)
+    return Reading((value,)) if value is not None else None
+
+
+_READERS: dict[str, Callable[[str, AnswerSpace, bool], Reading | None]] = {
+    "choice": _named,
+    "label": _named,
+    "boolean": _boolean,
+    "number": _number,
+    "text": _text,
+    "json": _json,
+}

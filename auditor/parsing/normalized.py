@@ -1,0 +1,213 @@
+"""The tolerant reading: it looks only where a contract or a cue says that the answer is, and gives a value only when
+exactly one is left. It never looks for a letter or a number in prose."""
+
+from __future__ import annotations
+
+import re
+
+from auditor.parsing import anchors, objects
+from auditor.parsing.contracts import FENCE, exact_contract
+from auditor.parsing.loose import is_nullish, is_placeholder, read_value
+from auditor.parsing.numbers import Reading
+from auditor.parsing.peel import BLANK
+from auditor.parsing.state import Found, State, ambiguous, not_there, parsed, unparseable, with_found, with_text
+from auditor.parsing.values import exact
+from auditor.records import AnswerType, Outcome, Reason
+
+# Only a known language is a tag: in "```A" the letter may be the answer.
+_TAG = r"json[c5]?|javascript|js|python|py|text|txt|plain|plaintext|yaml|yml|xml|html|markdown|md|toml|ini|latex|tex"
+_FENCED = re.compile(rf"```[ \t]{{0,4}}+(?:(?:{_TAG})(?:[ \t]{{0,4}}+\n|[ \t]{{0,4}}+(?=\{{))|\n)?+", re.I)
+_REFUSAL = re.compile(
+    r"\W{0,4}(?:(?:i'?m|i am) (?:very |really )?(?:sorry|unable|not able)|i (?:can'?t|can ?not|won'?t|would rather not)"
+    r"|sorry|as an ai)\b",
+    re.I,
+)
+_TAKEN_BACK = re.compile(
+    r"(?:^|[.!?\n,]\s{0,4})(?:but |oh,? |hmm,? )?(?:wait|actually|scratch that|on second thought|correction"
+    r"|let me correct|i was wrong|that(?:'s| is) (?:wrong|not right|incorrect))\b",
+    re.I,
+)
+_LINES = 60
+_EXPLAINED = ("explanation",)
+_DOUBTFUL: dict[AnswerType, frozenset[str]] = {
+    "choice": frozenset({"explanation"}),
+    "label": frozenset(),
+    "boolean": frozenset(),
+    "number": frozenset({"unit", "punctuation"}),
+    "text": frozenset(),
+    "json": frozenset(),
+}
+"""What a first line may not need: "3 eggs" and "1." open an explanation more often than they are the answer."""
+
+
+def strict_first(state: State) -> State | Outcome:
+    """Ends with what the strict reading accepts, unchanged: no tolerance ever touches a reply that needs none."""
+    if state.cut:
+        return state
+    located = exact_contract(state)
+    if isinstance(located, Outcome):
+        return state
+    value = exact(located.found[0].text, state.space)
+    return state if value is None else parsed(value)
+
+
+def locate_contract(state: State) -> State | Outcome:
+    """Finds the answer where the contract puts it, whatever surrounds or decorates it: an object with the key, an
+    `answer:` line, a block, a tag, a box, a sentence that says so; else the whole reply, if it is only a value."""
+    if state.space.type == "text" and state.contract.kind == "text":
+        return not_there(state, "truncated") if state.cut else with_found(state, (Found(state.text.strip(BLANK)),))
+    if state.cut:
+        return _located_cut(state)
+    body = _unfenced(state.text)
+    if body is not None:
+        state = with_text(state, body, "code_fence")
+    if state.contract.kind == "final_line" and (last := anchors.last_line(state.text, state.contract, state.space)):
+        return with_found(state, (last,))
+    whole = objects.whole(state.text, state.contract, state.space)
+    if whole is not None:
+        return with_found(state, whole[0]) if whole[0] else unparseable(whole[1] or "missing_key")
+    found = _everywhere(state)
+    if found is None:
+        return unparseable("conflicting_answers")
+    return with_found(state, found) if found else _nothing(state)
+
+
+def _unfenced(text: str) -> str | None:
+    """What is inside a code fence, if the whole text is one."""
+    bare = text.strip()
+    opening = _FENCED.match(bare)
+    if opening is None or not bare.endswith(FENCE) or bare.find(FENCE, opening.end()) != len(bare) - len(FENCE):
+        return None
+    return bare[opening.end() : -len(FENCE)]
+
+
+def _everywhere(state: State) -> list[Found] | None:
+    """Every piece that a contract or a cue marks; None when there are too many. Under a contract with a field, phrases
+    only count without one."""
+    found, text = objects.inside(state.text, state.contract, state.space) if "{" in state.text else ([], state.text)
+    if state.space.type == "json":
+        return found
+    if state.contract.kind == "block":
+        blocks, text = _blocks(text, state)
+        found += blocks
+    cues = anchors.find(text, state.contract, state.space)
+    if cues is None:
+        return None
+    found += cues
+    if state.contract.kind == "text":
+        return found + _leading(state.text, state)
+    firm = [each for each in found if each.firm]
+    # Any words would do for a text: a sentence that starts like an answer proves nothing there.
+    return firm or ([] if state.space.type == "text" else found or _bare(state))
+
+
+def _blocks(text: str, state: State) -> tuple[list[Found], str]:
+    """What stands in blocks without an `answer:` line, and the text with the delimiters as line breaks."""
+    if not (state.contract.begin and state.contract.end):
+        return [], text
+    pattern = re.compile(f"{re.escape(state.contract.begin)}|{re.escape(state.contract.end)}", re.I)
+    found, marks = [], list(pattern.finditer(text))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=False):
+        inner = text[mark.end() : end].strip(BLANK) if mark[0].casefold() == state.contract.begin.casefold() else ""
+        if inner and ":" not in inner and read_value(inner, state.space) is not None:
+            found.append(Found(inner, ("field_missing",), end=end))
+    return found, pattern.sub(lambda mark: "\n".rjust(len(mark[0])), text)
+
+
+def _leading(text: str, state: State) -> list[Found]:
+    """A reply that is a value, or whose first line is one and an explanation follows."""
+    whole = text.strip(BLANK)
+    if read_value(whole, state.space) is not None:
+        return [Found(text, end=len(text))]
+    head, _, tail = whole.partition("\n")
+    first = _line_value(head, state)
+    if first is None or (head.strip() in ("A", "I") and tail.partition("\n")[0].strip()):
+        return []
+    # Options or steps listed line by line are values too; then there is no one answer.
+    lines = [line for line in tail[:8000].split("\n")[:_LINES] if line.strip()]
+    others = [line for line in lines if _line_value(line, state) is not None]
+    return [Found(line, _EXPLAINED, firm=False, end=len(head)) for line in (head, *others)]
+
+
+def _line_value(line: str, state: State) -> Reading | None:
+    reading = read_value(line, state.space, exact_case=True) if len(line) <= 300 else None
+    return None if reading is None or _DOUBTFUL[state.space.type].intersection(reading.needed) else reading
+
+
+def _bare(state: State) -> list[Found]:
+    """The whole reply, if it is nothing but a value."""
+    reading = read_value(state.text, state.space)
+    if reading is None or "explanation" in reading.needed:
+        return []
+    return [Found(state.text, ("bare_answer",), end=len(state.text))]
+
+
+def _nothing(state: State) -> Outcome:
+    bare = state.text.strip(BLANK)
+    if state.contract.kind == "json" and bare.startswith("{"):
+        return unparseable("invalid_json")
+    if state.contract.kind == "block" and state.contract.begin in bare:
+        return unparseable("field_missing")
+    if is_placeholder(bare):
+        return unparseable("placeholder_echo")
+    if _REFUSAL.match(bare):
+        return unparseable("refusal")
+    reasons: dict[str, Reason] = {"json": "invalid_json", "block": "block_missing", "text": "no_answer"}
+    return unparseable(reasons.get(state.contract.kind, "field_missing"))
+
+
+def _located_cut(state: State) -> State | Outcome:
+    """A reply stopped by its limit counts only as far as an answer was closed before the cut."""
+    if state.contract.kind == "json" or state.space.type == "json":
+        found = objects.cut_off(state.text, state.contract) if state.space.type != "json" else []
+        return with_found(state, found) if found else unparseable("truncated")
+    lines, newline, rest = state.text.rpartition("\n")
+    if not newline or (state.contract.kind == "final_line" and rest.strip(BLANK)):
+        return unparseable("truncated")
+    closed = with_text(state, lines, "truncated")
+    if state.contract.kind == "final_line":
+        last = anchors.last_line(lines, state.contract, state.space)
+        return with_found(closed, (last,)) if last else unparseable("truncated")
+    found = _everywhere(closed) or []
+    # A sentence alone does not close an answer, but it may contradict one.
+    is_closed = any(each.firm or each.needed == _EXPLAINED for each in found)
+    return with_found(closed, found) if is_closed else unparseable("truncated")
+
+
+def one_value(state: State) -> State | Outcome:
+    """Reads every piece that was found as a value of the task; gives it when exactly one distinct value is left."""
+    if len(state.found) > anchors.MOST:
+        return unparseable("conflicting_answers")
+    readings = [(each, read_value(each.text, state.space, exact_case=not each.firm)) for each in state.found]
+    values = [value for _, reading in readings if reading for value in reading.values]
+    unread = [each.text.strip(BLANK) for each, reading in readings if reading is None and each.firm]
+    unread = [text for text in unread if text and not is_placeholder(text)]
+    if len(set(values)) > 1 or (values and unread):
+        return ambiguous([*values, *(text[:40] for text in unread)], state.needed)
+    if not values:
+        return _no_value(state, unread)
+    if _TAKEN_BACK.search(state.text, min(max(each.end for each in state.found), len(state.text))):
+        return unparseable("conflicting_answers")
+    each, reading = next((each, reading) for each, reading in readings if reading)
+    needed = (*state.needed, *each.needed, *reading.needed)
+    return parsed(values[0], needed or (_surroundings(state, each),))
+
+
+def _surroundings(state: State, each: Found) -> str:
+    contract = state.contract
+    if contract.kind == "block" and not (contract.begin in state.text and contract.end in state.text):
+        return "block_missing"
+    return "whitespace" if state.text.strip(BLANK) == each.text.strip(BLANK) else "extra_text"
+
+
+def _no_value(state: State, unread: list[str]) -> Outcome:
+    firm = [each for each in state.found if each.firm and each.text.strip(BLANK)]
+    if firm and not unread:
+        return unparseable("placeholder_echo")
+    if not unread:
+        return unparseable("no_answer") if state.found and state.found[0].firm else _nothing(state)
+    if is_nullish(unread[0]):
+        return unparseable("no_answer")
+    short = len(unread[0]) <= 80 and not any(map(str.isspace, unread[0]))
+    return unparseable("not_in_choices" if state.space.type in ("choice", "label") and short else "no_answer")

@@ -1,0 +1,125 @@
+"""JSON objects in a reply: where they are, and what stands under the answer's key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from auditor.parsing import relaxed, strictjson
+from auditor.parsing.contracts import answer_path
+from auditor.parsing.peel import BLANK
+from auditor.parsing.state import Found
+from auditor.parsing.strictjson import Pairs
+from auditor.records import AnswerSpace, Contract, Reason
+
+_KEY = re.compile(r"[\W_]+")
+_EATEN = re.compile(r"[\x08\x0c](?=[a-z])|\t(?=(?:ext|imes|frac)\b)")
+_ATE = {"\x08": "\\b", "\x0c": "\\f", "\t": "\\t"}
+_SAMPLE = frozenset({"example", "sample", "schema", "format", "properties", "input", "question"})
+
+Read = tuple[list[Found], Reason | None]
+"""The pieces found, or why there are none."""
+
+
+def whole(text: str, contract: Contract, space: AnswerSpace) -> Read | None:
+    """What a text that is one JSON object, or a string that holds one, says; None when it is neither."""
+    around, text = text, text.strip(BLANK)
+    if not text or text[0] not in '{"':
+        return None
+    loaded = relaxed.load(text)
+    if loaded is None and text[0] == "{" and relaxed.spans(text) == [(0, len(text))]:
+        loaded = relaxed.repair(text, contract.field)
+    if loaded is None:
+        return None
+    value, liberties = loaded
+    needed = (*_format(contract), *(() if around.rstrip("\n") == text else ("whitespace",)), *liberties)
+    if isinstance(value, str) and not isinstance(value, strictjson.Number):
+        inner = relaxed.load(value.strip())
+        value, needed = (inner[0], (*needed, "double_encoded", *inner[1])) if inner else (None, ())
+    return answers(value, needed, contract, space, len(text)) if isinstance(value, Pairs) else None
+
+
+def inside(text: str, contract: Contract, space: AnswerSpace) -> tuple[list[Found], str]:
+    """What the objects inside a text say that hold the answer's key, and the text with those blanked out."""
+    found: list[Found] = []
+    for start, end in relaxed.spans(text):
+        loaded = relaxed.load(text[start:end])
+        if loaded is None or not isinstance(loaded[0], Pairs):
+            continue
+        pieces, reason = answers(loaded[0], (*_format(contract), "extra_text", *loaded[1]), contract, space, end)
+        if reason != "missing_key":
+            found += pieces
+            text = text[:start] + " " * (end - start) + text[end:]
+    return found, text
+
+
+def _format(contract: Contract) -> tuple[str, ...]:
+    return () if contract.kind == "json" else ("json_object",)
+
+
+def answers(value: Pairs, needed: tuple[str, ...], contract: Contract, space: AnswerSpace, end: int) -> Read:
+    """What stands in an object where the answer should."""
+    if space.type == "json" and contract.answer_path is None:
+        return [Found(strictjson.dumps(value), needed, end=end)], None
+    if contract.answer_path is not None:
+        try:
+            under = [(strictjson.at(value, answer_path(contract)), needed)]
+        except LookupError:
+            return [], "missing_key"
+    else:
+        under = list(_under(value, needed, contract.field)) or list(_wrapped(value, needed, contract.field))
+    if not under:
+        return [], "missing_key"
+    found = [piece for answer, names in under for piece in _pieces(answer, names, contract.field, space, end)]
+    return found, None if found else "wrong_type"
+
+
+def _under(value: Pairs, needed: tuple[str, ...], field: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Every value under the field's name, however the key is spelled; twice the same key is both."""
+    wanted = _KEY.sub("", field.casefold())
+    under = [
+        pair for pair in value if pair[0] == field or _KEY.sub("", pair[0].casefold()) in (wanted, "final" + wanted)
+    ]
+    extra = ("extra_key",) if len(under) < len(value) else ()
+    again = ("duplicate_field",) if len(under) > 1 else ()
+    for key, answer in under:
+        yield answer, (*needed, *(() if key == field else ("key_variant",)), *extra, *again)
+
+
+def _wrapped(value: Pairs, needed: tuple[str, ...], field: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    if len(value) == 1 and isinstance(value[0][1], Pairs) and value[0][0].casefold() not in _SAMPLE:
+        yield from _under(value[0][1], (*needed, "wrapped"), field)
+
+
+def _pieces(answer: Any, needed: tuple[str, ...], field: str, space: AnswerSpace, end: int) -> Iterator[Found]:
+    if space.type == "json":
+        yield Found(strictjson.dumps(answer), needed, end=end)
+    elif isinstance(answer, Pairs):
+        for inner, names in _under(answer, (*needed, "nested"), field):
+            if (text := strictjson.scalar(inner)) is not None:
+                yield Found(text, names, end=end)
+    elif isinstance(answer, list):
+        name = "list_of_one" if len(answer) == 1 else "list"
+        for text in map(strictjson.scalar, answer):
+            if text is not None:
+                yield Found(text, (*needed, name), end=end)
+    elif answer is None and space.type == "text":
+        return
+    elif (text := strictjson.scalar(answer)) is not None:
+        whole = _EATEN.sub(lambda match: _ATE[match[0]], text)
+        yield Found(whole, needed if whole == text else (*needed, "eaten_escape"), end=end)
+
+
+def cut_off(text: str, contract: Contract) -> list[Found]:
+    """What the fields of an object say that were closed before the reply was cut."""
+    start = text.find("{")
+    if start < 0 or contract.answer_path is not None:
+        return []
+    found = []
+    for key, literal in relaxed.closed_values(text, start):
+        loaded = relaxed.load(f"{{{key}: {literal}}}")
+        if loaded and loaded[0] and loaded[0][0][0] == contract.field:
+            value = strictjson.scalar(loaded[0][0][1])
+            found += [] if value is None else [Found(value, ("truncated", *loaded[1]), end=len(text))]
+    return found
