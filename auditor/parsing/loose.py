@@ -179,7 +179,7 @@ def _number(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
 
 
 def _text(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
-    bare = text.strip(BLANK)
+    bare = text.strip(BLANK).strip()
     return None if not bare or is_placeholder(bare) else Reading((bare,))
 
 
