@@ -1,0 +1,84 @@
+"""The progress line: done, rate, time left, tokens, retries and what it waits for. Reads a Meter, changes nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from auditor.send import Meter
+
+_PLAIN_EVERY = 15.0
+"""Seconds between lines where standard error is no terminal."""
+
+
+def line(meter: Meter, now: float) -> str:
+    """`312/600  4.1/s  1m10s left  9,204 prompt + 912 completion tokens  4 retries  2 missing  3 waiting: network,
+    resumes in 12 s`; `now` in monotonic seconds."""
+    rate = meter.done / max(now - meter.started, 1e-9)
+    parts = [f"{meter.done:,}/{meter.total:,}"]
+    if meter.done:
+        parts.append(f"{rate:.1f}/s" if rate < 100 else f"{rate:,.0f}/s")
+        parts.append(f"{duration((meter.total - meter.done) / rate)} left")
+    parts.append(f"{meter.prompt_tokens:,} prompt + {meter.completion_tokens:,} completion tokens")
+    if meter.retries:
+        parts.append(f"{meter.retries:,} retries")
+    if meter.missing:
+        parts.append(f"{meter.missing:,} missing")
+    if waits := _waits(meter, now):
+        parts.append(waits)
+    return "  ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """`42s`, `3m05s`, `2h10m`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+@contextmanager
+def shown(meter: Meter, console: Console) -> Iterator[None]:
+    """Keep the line on a terminal; write one now and then elsewhere."""
+    if console.is_terminal:
+        with Live(get_renderable=lambda: _bar(meter), console=console, refresh_per_second=4, transient=True):
+            yield
+        return
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(_PLAIN_EVERY):
+            console.print(line(meter, time.monotonic()), highlight=False, markup=False, soft_wrap=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()
+
+
+def _bar(meter: Meter) -> Text:
+    width = 24
+    full = int(width * meter.done / max(meter.total, 1))
+    return Text.assemble(("━" * full, "cyan"), ("━" * (width - full), "dim"), " ", line(meter, time.monotonic()))
+
+
+def _waits(meter: Meter, now: float) -> str:
+    """How many workers wait for what most wait for, and when the first goes on. A copy: they write while this reads."""
+    waits = list(meter.waits.values())
+    if not waits:
+        return ""
+    kind, count = Counter(kind for _, kind in waits).most_common(1)[0]
+    soonest = max(0.0, min(until for until, what in waits if what == kind) - now)
+    return f"{count} waiting: {kind.replace('_', ' ')}, resumes in {soonest:.0f} s"
