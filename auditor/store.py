@@ -292,6 +292,12 @@ class Store:
                 cell = self.cell(key.model, key.task, key.wrapper, key.arm)
                 self._db.execute("INSERT INTO given_cell VALUES (?, ?, ?, ?)", (cell, n, accuracy, parseability))
 
+    def put_cells(self, keys: Iterable[tuple[str, str, str, str]]) -> None:
+        """Make cells in the study's order, which tables and ties follow, before replies come in any order."""
+        with self._transaction():
+            for key in keys:
+                self.cell(*key)
+
     def cell(self, model: str, task: str, wrapper: str, arm: str) -> int:
         """The id of a cell, made where it is new."""
         key = (model, task, wrapper, arm)

@@ -35,7 +35,7 @@ _DEFAULTS: dict[str, Any] = {
     "concurrency": 16,
     "transport": "aiohttp",
 }
-_LOCAL_DEFAULTS = {"seeds": 2, "items": 12, "concurrency": 8}
+_LOCAL_DEFAULTS = {"seeds": 2, "items": 10, "concurrency": 8}
 """What a model on this machine gets instead, so that a first audit ends in minutes."""
 
 _NAMES = "a list of names"

@@ -137,9 +137,9 @@ def test_preset_fsi_is_the_papers_design() -> None:
 def test_a_local_model_is_asked_less() -> None:
     """The embedded model's defaults are smaller and said so; what is named counts."""
     study, notes = build({})
-    assert (study.models, study.items, study.seeds, study.concurrency) == ((EMBEDDED,), 12, 2, 8)
+    assert (study.models, study.items, study.seeds, study.concurrency) == ((EMBEDDED,), 10, 2, 8)
     assert notes == (
-        "a model on this machine is asked less by default (--items 12 --seeds 2), to end in minutes; "
+        "a model on this machine is asked less by default (--items 10 --seeds 2), to end in minutes; "
         "a full audit: --items 200 --seeds 5",
     )
     study, notes = build({"items": 50})
@@ -151,7 +151,7 @@ def test_a_local_model_is_asked_less() -> None:
 def test_smaller_defaults_are_for_local_models_alone() -> None:
     """One hosted model among them, and the usual defaults count; an alias or a path changes nothing."""
     assert build({"models": (EMBEDDED, "openai/x")})[0].items == 200
-    assert build({"models": ("a=local/a=b/m.gguf", "b=local/m.gguf")})[0].items == 12
+    assert build({"models": ("a=local/a=b/m.gguf", "b=local/m.gguf")})[0].items == 10
     assert build({"models": ("compat/local/x@http://h/v1?m=local/",)})[0].items == 200
 
 
@@ -159,7 +159,7 @@ def test_a_file_without_sizes_keeps_the_smaller_defaults(tmp_path: Path) -> None
     """A file that names no sizes gets a local model's, and a file that does is followed."""
     path = written(tmp_path, 'tasks = ["cases.jsonl"]\n')
     study, notes = build({}, path)
-    assert (study.items, study.seeds) == (12, 2)
+    assert (study.items, study.seeds) == (10, 2)
     assert len(notes) == 1
     assert studied(tmp_path, "items = 40\nseeds = 1\n").items == 40
     assert build({}, "fsi")[0].items == 200

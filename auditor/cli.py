@@ -1,0 +1,422 @@
+"""Commands: options -> Study; errors -> one line, a hint, an exit code. No logic, no heavy import before its use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from auditor.errors import AuditorError, IncompleteError, Interrupted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from auditor.report.value import Report
+    from auditor.study import Study
+
+app = typer.Typer(
+    name="auditor",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="Measures how much an LLM's score depends on the wrapper around the question.",
+)
+
+# Options that several commands share ---------------------------------------------------------------------------
+
+Models = Annotated[str | None, typer.Option(help="[alias=]provider/id[@base_url], separated by commas.")]
+Tasks = Annotated[
+    str | None, typer.Option(help="Bundled tasks or files (.jsonl, .csv, .parquet), separated by commas.")
+]
+Wrappers = Annotated[str | None, typer.Option(help="Wrapper names or .toml files, or all; separated by commas.")]
+Parsers = Annotated[str | None, typer.Option(help="Parser names or .toml files, separated by commas.")]
+Seeds = Annotated[int | None, typer.Option(help="How many seeds: 0..K-1 are sent.  [default: 5; a local model: 2]")]
+Items = Annotated[int | None, typer.Option(help="Items per task, drawn by seed.  [default: 200; a local model: 10]")]
+MaxTokens = Annotated[
+    str | None, typer.Option(help="Completion limit, or auto: enough for a valid reply.  [default: auto]")
+]
+Temperature = Annotated[float | None, typer.Option(help="Sampling temperature.  [default: 0.7]")]
+Pad = Annotated[str | None, typer.Option(help="Equal prompt lengths: chars, item, tokens or none.  [default: chars]")]
+Shots = Annotated[int | None, typer.Option(help="Worked examples before each question.  [default: 0]")]
+Concurrency = Annotated[int | None, typer.Option(help="Requests in flight per model.  [default: 16; a local model: 8]")]
+Transport = Annotated[str | None, typer.Option(help="HTTP client: aiohttp or httpx.  [default: aiohttp]")]
+Columns = Annotated[str | None, typer.Option(help="Columns of task files: question=prompt,answer=label.")]
+Source = Annotated[
+    str | None, typer.Option("--study", help="A study: fsi, or a .toml file.  [default: ./auditor.toml if there]")
+]
+Out = Annotated[Path | None, typer.Option(help="Run folder; the same one resumes.  [default: reports/<date>-<name>]")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before spending.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages; errors still show.")]
+
+
+def _examples(*lines: str) -> str:
+    """An epilog that keeps its lines."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+@app.callback(invoke_without_command=True)
+def _alone(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        import auditor
+
+        typer.echo(f"auditor {auditor.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(
+    epilog=_examples(
+        "auditor run",
+        "auditor run --models openai/gpt-4.1-mini --tasks cases.jsonl --wrappers all",
+        "auditor run --models a=compat/qwen@http://localhost:8000/v1,b=local/model.gguf --items 50 --seeds 3",
+    )
+)
+def run(
+    models: Models = None,
+    tasks: Tasks = None,
+    wrappers: Wrappers = None,
+    parsers: Parsers = None,
+    seeds: Seeds = None,
+    items: Items = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    pad: Pad = None,
+    shots: Shots = None,
+    concurrency: Concurrency = None,
+    transport: Transport = None,
+    columns: Columns = None,
+    study: Source = None,
+    out: Out = None,
+    yes: Yes = False,
+    quiet: Quiet = False,
+) -> None:
+    """Send items through wrappers, read the replies, report FSI and PSI. Run again with the same --out, it resumes."""
+    from auditor import audit, results
+
+    console = _stderr()
+    told, notes = _study(study, **_options(locals()))
+    report = audit.run(told, out, say=_say(console, quiet, notes), progress=_progress(console, quiet))
+    _print_report(report)
+    why = results.incomplete(report.summary)
+    if why:
+        raise IncompleteError(why, "run the same command again: only what is missing is asked")
+
+
+@app.command(
+    epilog=_examples(
+        "auditor gate support.toml --tasks cases.jsonl --models openai/gpt-4.1-mini --min-parseability 0.98",
+        "auditor gate old.toml new.toml --tasks cases.jsonl --max-fsi 0.05 --junit gate.xml",
+        "auditor gate support.toml --tasks cases.jsonl --min-accuracy 0.8 --claim population --json -",
+    )
+)
+def gate(
+    templates: Annotated[list[str], typer.Argument(help="Wrapper files or names: the prompt templates to judge.")],
+    min_parseability: Annotated[float | None, typer.Option(help="Least share of readable replies.")] = None,
+    min_accuracy: Annotated[float | None, typer.Option(help="Least share of correct replies.")] = None,
+    max_fsi: Annotated[float | None, typer.Option(help="Largest range of accuracy over the templates.")] = None,
+    claim: Annotated[
+        str, typer.Option(help="suite: these cases; population: cases like these, by 95 % bounds.")
+    ] = "suite",
+    parser: Annotated[str, typer.Option(help="The parser that reads replies as your program would.")] = "strict",
+    json: Annotated[Path | None, typer.Option(help="Write the verdict as JSON; - for standard output.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the verdict as JUnit XML.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Append the verdict as markdown, for a CI step summary.")
+    ] = None,
+    models: Models = None,
+    tasks: Tasks = None,
+    seeds: Seeds = None,
+    items: Items = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    pad: Annotated[str, typer.Option(help="Equal prompt lengths: chars, item, tokens or none.")] = "none",
+    shots: Shots = None,
+    concurrency: Concurrency = None,
+    transport: Transport = None,
+    columns: Columns = None,
+    study: Source = None,
+    out: Out = None,
+    yes: Yes = False,
+    quiet: Quiet = False,
+) -> None:
+    """Judge a prompt template on your cases: PASS (exit 0), FAIL (1) or INCONCLUSIVE (3), for CI."""
+    from auditor import gating
+    from auditor.errors import unknown
+    from auditor.report import judgement
+    from auditor.verdict import Rules
+
+    if claim not in ("suite", "population"):
+        raise unknown("claim", claim, ("suite", "population"))
+    console = _stderr()
+    options = _options(locals()) | {"wrappers": tuple(templates), "parsers": (parser,)}
+    told, notes = _study(study, **options)
+    rules = Rules(min_parseability, min_accuracy, max_fsi, claim)  # type: ignore[arg-type]
+    verdict, report = gating.gate(told, rules, out, say=_say(console, quiet, notes), progress=_progress(console, quiet))
+    if json is not None and str(json) != "-":
+        json.write_bytes(judgement.as_json(verdict))
+    if junit is not None:
+        junit.write_text(judgement.as_junit(verdict), "utf-8")
+    if markdown is not None:
+        with markdown.open("a", encoding="utf-8") as file:
+            file.write(judgement.as_markdown(verdict))
+    typer.echo(judgement.as_json(verdict).decode() if str(json) == "-" else judgement.as_text(verdict), nl=False)
+    _say(console, quiet)(f"report: {report.path / 'report.html'}")
+    raise typer.Exit(verdict.exit_code)
+
+
+@app.command(
+    epilog=_examples(
+        "auditor parse reports/2026-01-31-gpt --parsers strict,normalized > outcomes.jsonl",
+        "auditor parse replies.jsonl --parsers strict --summary -",
+    )
+)
+def parse(
+    source: Annotated[Path, typer.Argument(help="A run folder, or generations as JSON Lines.")],
+    parsers: Parsers = None,
+    wrappers: Annotated[str | None, typer.Option(help="Wrapper files that give contracts of your own.")] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Write the table of outcomes here instead of standard error.")
+    ] = None,
+) -> None:
+    """Read replies with any parsers: JSON Lines to standard output, one line per row and parser. Asks no model."""
+    import msgspec
+
+    from auditor import border
+    from auditor.report import outcomes
+
+    table = outcomes.Table()
+    encoder = msgspec.json.Encoder()
+    write = sys.stdout.buffer.write
+    for row, parser, outcome, correct in border.parse(source, _parser_names(parsers), _split(wrappers) or ()):
+        table.add(row, parser, outcome, correct)
+        write(encoder.encode(outcomes.line(row, parser, outcome, correct)) + b"\n")
+    sys.stdout.flush()
+    if summary is None:
+        _stderr().print(table.text(), highlight=False, soft_wrap=True)
+    else:
+        summary.write_text(table.text() + "\n", "utf-8")
+
+
+@app.command(epilog=_examples("auditor report reports/2026-01-31-gpt --parsers strict,normalized"))
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    parsers: Parsers = None,
+) -> None:
+    """Rebuild the report and the tables of a run, with other parsers if you like. Asks no model."""
+
+    from auditor import results
+
+    _print_report(results.rebuild(run, _split(parsers)))
+
+
+@app.command(
+    "import",
+    epilog=_examples(
+        "auditor import replies.jsonl --out reports/mine",
+        "auditor import cells.csv   # model,task,wrapper,n,accuracy[,parseability]",
+    ),
+)
+def import_(
+    source: Annotated[Path, typer.Argument(help="Generations (.jsonl) or a table of cells (.csv).")],
+    out: Out = None,
+    parsers: Parsers = None,
+    wrappers: Annotated[str | None, typer.Option(help="Wrapper files that give contracts of your own.")] = None,
+) -> None:
+    """Measure generations or cells from elsewhere as if they were a run."""
+
+    from auditor import border
+
+    _print_report(border.import_rows(source, out, _parser_names(parsers), _split(wrappers) or ()))
+
+
+@app.command(
+    epilog=_examples(
+        "auditor export reports/2026-01-31-gpt > generations.jsonl",
+        "auditor export reports/2026-01-31-gpt --outcomes --to outcomes.parquet",
+    )
+)
+def export(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    to: Annotated[
+        Path | None, typer.Option(help="A .jsonl, .csv or .parquet file.  [default: JSON Lines to stdout]")
+    ] = None,
+    outcomes: Annotated[
+        bool, typer.Option("--outcomes", help="What each parser read, instead of the generations.")
+    ] = False,
+) -> None:
+    """Write a run's generations (or outcomes) for other tools; `auditor import` reads them back."""
+    from auditor import border
+    from auditor.report import exports
+
+    exports.write(border.exported(run, outcomes), to)
+
+
+@app.command(
+    epilog=_examples(
+        "auditor serve local/smollm2-135m-instruct --port 8080",
+        "auditor serve local/path/to/model.gguf",
+    )
+)
+def serve(
+    model: Annotated[str, typer.Argument(help="local/<name> or local/<path>.gguf")] = "local/smollm2-135m-instruct",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Loopback port; 0 takes a free one.")] = 0,
+    slots: Annotated[int, typer.Option(min=1, max=64, help="Requests served at once.")] = 8,
+) -> None:
+    """Start a model on this machine, on loopback only, and print the --models value to use. Ctrl-C ends it."""
+    from auditor import serving
+
+    console = _stderr()
+    serving.serve(model, port, slots, say=_say(console, False), tell=typer.echo)
+
+
+@app.command(
+    epilog=_examples(
+        "auditor check my_wrapper.toml cases.jsonl", "auditor check reports/2026-01-31-gpt", "auditor check"
+    )
+)
+def check(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Wrapper, parser, study or task files, run folders.")
+    ] = None,
+    tasks: Annotated[str | None, typer.Option(help="Cases whose columns a wrapper names.")] = None,
+) -> None:
+    """Validate files and run the examples in them; without paths, our own catalogue."""
+    from auditor import checking
+
+    failed = 0
+    for finding in checking.check(paths or (), _split(tasks) or ()):
+        typer.echo(f"{'ok  ' if finding.ok else 'FAIL'} {finding.path}: {finding.message}")
+        failed += not finding.ok
+    if failed:
+        raise typer.Exit(2)
+
+
+@app.command(
+    "list",
+    epilog=_examples(
+        "auditor list wrappers", "auditor list wrappers --show json", "auditor list parsers --show normalized"
+    ),
+)
+def list_(
+    what: Annotated[str, typer.Argument(help="wrappers, parsers, tasks or models")] = "wrappers",
+    show: Annotated[str | None, typer.Option(help="Explain one of them.")] = None,
+) -> None:
+    """What there is: wrappers, parsers, tasks, models."""
+    from auditor import listing
+
+    typer.echo(listing.show(what, show) if show else listing.table(what))
+
+
+# What stands between options and stages ------------------------------------------------------------------------
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of `run` and `gate` as study fields; None stays None, so that files and defaults can speak."""
+    names = ("seeds", "items", "temperature", "pad", "shots", "concurrency", "transport")
+    options: dict[str, Any] = {name: given[name] for name in names}
+    for name in ("models", "tasks", "wrappers", "parsers"):
+        options[name] = _split(given.get(name)) if not isinstance(given.get(name), list) else None
+    limit = given["max_tokens"]
+    options["max_tokens"] = int(limit) if limit is not None and limit.lstrip("-").isdigit() else limit
+    if given["columns"]:
+        options["task_options"] = {"*": {"columns": _pairs(given["columns"])}}
+    return options
+
+
+def _study(source: str | None, **options: Any) -> tuple[Study, list[str]]:
+    """The study, and what the user should know of it once it turns out to be a good one."""
+    from auditor import study
+
+    notes = []
+    if source is None and Path("auditor.toml").is_file():
+        source = "auditor.toml"
+        notes.append("using ./auditor.toml")
+    built, about = study.build(options, source)
+    return built, [*notes, *about]
+
+
+def _split(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _parser_names(text: str | None) -> tuple[str, ...]:
+    return _split(text) or ("strict", "paper", "normalized")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    from auditor.errors import UsageError
+
+    parts = [part.partition("=") for part in text.split(",")]
+    for name, equals, column in parts:
+        if not (name and equals and column):
+            raise UsageError(
+                f"--columns {text!r} is not name=column,...", "for example --columns question=prompt,answer=label"
+            )
+    return {name.strip(): column.strip() for name, _, column in parts}
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def _say(console: Console, quiet: bool, first: Sequence[str] = ()) -> Any:
+    """Messages to standard error; the `first` ones wait for another, since an error needs no preface."""
+    waiting = list(first)
+
+    def say(message: str) -> None:
+        lines = [*waiting, message]
+        waiting.clear()
+        for line in lines if not quiet else ():
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    return say
+
+
+def _progress(console: Console, quiet: bool) -> Any:
+    from auditor import audit, progress
+
+    return audit.no_progress if quiet else lambda meter: progress.shown(meter, console)
+
+
+def _print_report(report: Report) -> None:
+    from rich.console import Console
+
+    from auditor.report import terminal
+
+    terminal.print_summary(report.summary, Console())
+    typer.echo(f"report: {report.path / 'report.html'}")
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    """The `auditor` command."""
+    try:
+        code = app(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except AuditorError as error:
+        _fail(error.message, error.hint, error.exit_code)
+    except typer.TyperException as error:
+        told = getattr(error, "format_message", error.__str__)()
+        context = getattr(error, "ctx", None)
+        _fail(told, f"see: {context.command_path} --help" if context else "", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("stopped", "", Interrupted.exit_code)
+
+
+def _fail(message: str, hint: str, code: int) -> None:
+    typer.echo(f"auditor: {' '.join(message.split())}", err=True)
+    if hint:
+        typer.echo(f"  hint: {hint}", err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

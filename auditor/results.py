@@ -1,0 +1,191 @@
+"""What a store holds, read by parsers, measured and written: parse -> measure -> report, without asking any model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from auditor import prepare
+from auditor.analysis import MISSING_MARK, Reading, summarize
+from auditor.measure import GIVEN, measure
+from auditor.parsing import Reader, is_correct
+from auditor.records import (
+    Caveat,
+    Contract,
+    Counts,
+    Outcome,
+    Parser,
+    ReplyExample,
+    RunInfo,
+    Summary,
+)
+from auditor.report import html, tables
+from auditor.report.value import Report
+from auditor.store import Store, Stored, StoredItem, read_messages
+
+PLAIN_TEXT = Contract(kind="text")
+"""What a wrapper that no catalogue knows is read against."""
+_EXAMPLES = 3
+"""Real replies shown per reason."""
+
+
+def read(store: Store, readers: Sequence[tuple[Parser, Reader]]) -> list[Caveat]:
+    """Read what these parsers have not read yet; returns why one does not apply to a task."""
+    contracts, items = store.contracts(), store.items()
+    caveats = []
+    for parser, reader in readers:
+        id_ = store.parser(parser.name, parser.digest)
+        inapplicable = _inapplicable(store, reader)
+        caveats += [
+            Caveat("parser_does_not_apply", f"{parser.name} does not apply to task {task}: {why}", ("cells.accuracy",))
+            for task, why in inapplicable.items()
+        ]
+        skipped = store.items_of(inapplicable)
+        for batch in store.unread(id_):
+            texts = [one for one in batch if one.given_parsed is None and one.item not in skipped]
+            store.put_outcomes(id_, [_read_one(reader, one, contracts, items[one.item]) for one in texts])
+    if store.has_given():
+        id_ = store.parser(GIVEN, GIVEN)
+        for batch in store.unread(id_):
+            store.put_outcomes(id_, [_given(one) for one in batch if one.given_parsed is not None])
+    return caveats
+
+
+def _inapplicable(store: Store, reader: Reader) -> dict[str, str]:
+    """Task -> why a parser says nothing about it: one item it cannot read would leave a rate over a part."""
+    found: dict[str, str] = {}
+    for task, space in store.spaces():
+        why = reader.applies(space)
+        if why is not None:
+            found.setdefault(task, why)
+    return found
+
+
+def _read_one(
+    reader: Reader, one: Stored, contracts: dict[str, Contract], item: StoredItem
+) -> tuple[int, Outcome, bool | None]:
+    assert one.reply is not None
+    outcome = reader.read(one.reply, contracts.get(one.wrapper, PLAIN_TEXT), item.space)
+    return one.id, outcome, judged(outcome, item)
+
+
+def judged(outcome: Outcome, item: StoredItem) -> bool | None:
+    """Whether an outcome is correct; None without gold. Not parsed is not correct (the FSI paper's rule)."""
+    if item.gold is None:
+        return None
+    return outcome.value is not None and is_correct(outcome.value, item.gold, item.space)
+
+
+def _given(one: Stored) -> tuple[int, Outcome, bool | None]:
+    outcome = Outcome("parsed") if one.given_parsed else Outcome("unparseable", reason="given")
+    return one.id, outcome, one.given_correct
+
+
+def finish(store: Store, folder: Path, readers: Sequence[tuple[Parser, Reader]]) -> Report:
+    caveats = read(store, readers)
+    names = [parser.name for parser, _ in readers] + ([GIVEN] if store.has_given() or store.given_cells() else [])
+    if GIVEN in names and not store.has_texts():
+        names = [GIVEN]
+    report = _report(store, folder, names, caveats)
+    write(report)
+    return report
+
+
+def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[Caveat]) -> Report:
+    keys, totals, given = store.cells(), store.totals(), store.given_cells()
+    ids = {name: store.parser(name, GIVEN) if name == GIVEN else store.parsers()[name] for name in names}
+    readings = [
+        Reading(
+            measure(name, keys, totals, store.tallies(id_), given if name == GIVEN else {}),
+            store.reasons(id_),
+            store.matched(id_),
+        )
+        for name, id_ in ids.items()
+    ]
+    why_missing = [Caveat("missing_why", f"{count:,} generations missing: {fault}") for fault, count in store.faults()]
+    summary = summarize(
+        _run_info(store), _counts(store), store.preflight(), readings, store.spreads(), [*caveats, *why_missing]
+    )
+    return Report(summary, _examples(store, summary, ids), _shown(store), folder, outcomes(folder))
+
+
+def _run_info(store: Store) -> RunInfo:
+    return RunInfo(
+        name=store.meta("name") or "",
+        created=store.meta("created") or "",
+        auditor_version=store.meta("auditor_version") or "",
+        study_digest=store.meta("study_digest") or "",
+        seed=int(store.meta("seed") or 0),
+    )
+
+
+def _counts(store: Store) -> Counts:
+    counted = store.counts()
+    return Counts(planned=max(int(store.meta("planned") or 0), counted["answered"] + counted["missing"]), **counted)
+
+
+def _examples(store: Store, summary: Summary, ids: dict[str, int]) -> tuple[ReplyExample, ...]:
+    totals: dict[tuple[str, str], int] = {}
+    for cell in summary.cells:
+        for reason, count in cell.reasons.items():
+            totals[cell.parser, reason] = totals.get((cell.parser, reason), 0) + count
+    return tuple(
+        ReplyExample(parser=parser, reason=reason, count=count, prompt=read_messages(sample.pop("messages")), **sample)
+        for (parser, reason), count in totals.items()
+        if reason != GIVEN
+        for sample in store.samples(ids[parser], reason, _EXAMPLES)
+    )
+
+
+def _shown(store: Store) -> dict[str, object]:
+    """The study as the report shows it."""
+    known = store.meta("study")
+    told: dict[str, object] = msgspec.json.decode(known) if known else {"source": store.meta("source") or ""}
+    if (limit := store.meta("max_tokens")) is not None:
+        told["max_tokens"] = int(limit)
+    return told
+
+
+def outcomes(folder: Path) -> Callable[[], tuple[list[str], list[tuple[object, ...]]]]:
+    def read_them() -> tuple[list[str], list[tuple[object, ...]]]:
+        with Store(folder, writable=False) as store:
+            return store.outcomes()
+
+    return read_them
+
+
+def write(report: Report) -> None:
+    """`report.html`, `summary.json` and `cells.csv`, each written aside and renamed."""
+    _replace(report.path / "summary.json", tables.summary_json(report.summary))
+    _replace(report.path / "cells.csv", tables.cells_csv(report.summary).encode())
+    _replace(report.path / "report.html", html.render_html(report.summary, report.examples, report.study).encode())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    aside = path.with_name(f".{path.name}.part")
+    aside.write_bytes(content)
+    os.replace(aside, path)
+
+
+def incomplete(summary: Summary) -> str | None:
+    """Why a run did not measure enough, or None: a cell with more than 1 % missing."""
+    cells = {(c.model, c.task, c.wrapper, c.arm) for c in summary.cells if c.missing > MISSING_MARK * (c.n + c.missing)}
+    if not cells and summary.counts.answered + summary.counts.missing >= summary.counts.planned:
+        return None
+    return f"{summary.counts.missing:,} generations are missing; {len(cells)} cells lack more than 1 %"
+
+
+def load(folder: Path) -> Report:
+    """The report of a run, measured again from its store; nothing is read anew or written."""
+    with Store(folder, writable=False) as store:
+        return _report(store, folder, list(store.parsers()), [])
+
+
+def rebuild(folder: Path, parsers: Sequence[str] | None) -> Report:
+    """Read a run with these parsers (its own where none are named), measure, write. Raises FileError, UsageError."""
+    with Store(folder, writable=True) as store:
+        names = parsers or [name for name in store.parsers() if name != GIVEN]
+        return finish(store, folder, prepare.readers(names))

@@ -1,0 +1,115 @@
+"""What crosses the border: rows and cells in, rows out, readings of both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from loopback import Loopback
+from samples import SHARED, micro_rows, write_jsonl
+from simulated import CASES, reply
+
+from auditor import audit, border
+from auditor.errors import ConflictError
+from auditor.study import Study
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "cases.jsonl", CASES)
+
+
+def study(url: str, cases: Path) -> Study:
+    return Study(models=(f"compat/m@{url}",), tasks=(str(cases),), items=6, seeds=2, max_tokens=64)
+
+
+def test_scored_rows_give_the_worked_example(tmp_path: Path) -> None:
+    """Rows scored elsewhere: one row per cell, parser given, the exact values."""
+    source = write_jsonl(tmp_path / "scored.jsonl", micro_rows())
+    summary = border.import_rows(source, tmp_path / "x", ("strict", "paper"), ()).summary
+    assert summary.parsers == ("given",)
+    assert len(summary.cells) == 12
+    assert [row.fsi for row in summary.sensitivity] == [0.5, 0.5, 0.25, 0.25]
+    assert {row.wrapper: row.wins for row in summary.wins} == {"plain": 0.0, "json": 0.5, "xml": 3.5}
+    assert summary.regression[0].beta == pytest.approx(0.5, abs=1e-9)
+    assert summary.counts.planned == summary.counts.answered == 48
+
+
+@pytest.mark.parametrize("name", ["scored.jsonl", "texts.jsonl"])
+def test_the_shared_example_to_nine_digits(tmp_path: Path, name: str) -> None:
+    """Both forms of the shared example give its values, texts under strict and normalized alike."""
+    source = SHARED / "micro" / name
+    if not source.exists():
+        pytest.skip("no shared folder beside the checkout")
+    expected = json.loads((SHARED / "micro" / "expected.json").read_text())
+    summary = border.import_rows(source, tmp_path / "x", ("strict", "normalized"), ()).summary
+    for parser in summary.parsers:
+        rows = {f"{r.model}/{r.task}": r for r in summary.sensitivity if r.parser == parser}
+        for name_ in ("fsi", "psi", "nfsi"):
+            found = {key: getattr(row, name_) for key, row in rows.items()}
+            assert found == pytest.approx(expected[name_], abs=1e-9)
+        assert {r.model: r.fsi for r in summary.models if r.parser == parser} == expected["macro_fsi"]
+        assert {r.wrapper: r.wins for r in summary.wins if r.parser == parser} == expected["wins"]
+        fit = next(r for r in summary.regression if r.parser == parser)
+        for key in ("beta", "se", "df", "partial_r2", "p", "pearson_r", "tautology_slope"):
+            assert getattr(fit, key) == pytest.approx(expected["wls"][key], abs=1e-9), key
+
+
+def test_a_table_of_cells_is_measured(tmp_path: Path) -> None:
+    """What can be computed from cells is; what needs items is null with a reason."""
+    source = tmp_path / "cells.csv"
+    source.write_text("model,task,wrapper,n,accuracy\nm,t,plain,100,0.5\nm,t,json,100,0.25\n")
+    summary = border.import_rows(source, tmp_path / "x", ("strict",), ()).summary
+    assert (summary.parsers, summary.sensitivity[0].fsi, summary.sensitivity[0].psi) == (("given",), 0.25, None)
+    assert summary.cells[0].accuracy_ci is None
+    assert {"no_votes", "no_parseability"} <= {caveat.code for caveat in summary.warnings}
+
+
+def test_importing_again_changes_nothing_and_a_difference_is_refused(tmp_path: Path) -> None:
+    """Import is safe to repeat; two rows of one identity that differ are an error."""
+    rows = micro_rows()
+    source = write_jsonl(tmp_path / "scored.jsonl", rows)
+    border.import_rows(source, tmp_path / "x", (), ())
+    assert border.import_rows(source, tmp_path / "x", (), ()).summary.counts.answered == 48
+    write_jsonl(source, [*rows, {**rows[0], "correct": False}])
+    with pytest.raises(ConflictError, match="two different rows"):
+        border.import_rows(source, tmp_path / "y", (), ())
+    assert not (tmp_path / "y").exists()
+
+
+def test_an_export_can_be_imported_with_the_same_figures(cases: Path, tmp_path: Path) -> None:
+    """The border is crossed both ways without loss."""
+    with Loopback(reply) as server:
+        ran = audit.run(study(server.url, cases), tmp_path / "run")
+    rows = list(border.exported(tmp_path / "run", False))
+    back = border.import_rows(write_jsonl(tmp_path / "rows.jsonl", rows), tmp_path / "back", ran.summary.parsers, ())
+    assert [(c.wrapper, c.parser, c.n, c.parsed, c.correct, c.reasons) for c in back.summary.cells] == [
+        (c.wrapper, c.parser, c.n, c.parsed, c.correct, c.reasons) for c in ran.summary.cells
+    ]
+
+
+def test_parse_says_one_line_per_row_and_parser_in_order(tmp_path: Path) -> None:
+    """Missing rows are missing under every parser; rows need not be unique."""
+    row = {"model": "m", "task": "t", "item": "i", "wrapper": "json", "choices": ["A", "B"], "gold": "B"}
+    source = write_jsonl(
+        tmp_path / "r.jsonl", [{**row, "text": '{"answer": "B"}'}, {**row, "status": "missing"}, {**row, "text": "B"}]
+    )
+    lines = [
+        (parser, o.outcome, o.value, correct)
+        for _, parser, o, correct in border.parse(source, ("strict", "normalized"), ())
+    ]
+    assert lines[:4] == [
+        ("strict", "parsed", "B", True),
+        ("normalized", "parsed", "B", True),
+        ("strict", "missing", None, None),
+        ("normalized", "missing", None, None),
+    ]
+    assert lines[4] == ("strict", "unparseable", None, False)
+
+
+def test_a_catalogue_wrapper_gives_its_contract_and_any_other_name_is_text(tmp_path: Path) -> None:
+    """`wrapper` may be any string."""
+    row = {"model": "m", "task": "t", "item": "i", "choices": ["A", "B"], "gold": "B", "text": "B"}
+    source = write_jsonl(tmp_path / "r.jsonl", [{**row, "wrapper": "whatever"}, {**row, "wrapper": "json"}])
+    assert [outcome.value for _, _, outcome, _ in border.parse(source, ("strict",), ())] == ["B", None]
