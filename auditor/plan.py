@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from auditor.prompts import PAD, GoldReply, characters, has_slot, render
+from auditor.prompts import GoldReply, characters, filler, has_slot, render
 from auditor.records import Item, Message, Request, Task, Wrapper
 
 Padding = Callable[[str, str, Wrapper, int], str]
@@ -76,10 +76,10 @@ def budgets(
 
 
 def character_padding(budgets: Mapping[tuple[str, str], int], per_item: bool) -> Padding:
-    """Spaces up to the task's budget (`--pad chars`, the FSI paper's protocol) or the item's (`--pad item`)."""
+    """White space up to the task's budget (`--pad chars`, the FSI paper's protocol) or the item's (`--pad item`)."""
 
     def pad(task: str, item: str, wrapper: Wrapper, length: int) -> str:
-        return PAD * max(0, budgets[task, item if per_item else ""] - length)
+        return filler(max(0, budgets[task, item if per_item else ""] - length))
 
     return pad
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from auditor import catalogue, plan, tasks
 from auditor.errors import UsageError
 from auditor.parsing import Reader, canonical, compile_parser, gold_reply
-from auditor.prompts import PAD, has_slot, render
+from auditor.prompts import has_slot, render
 from auditor.records import Check, Item, Message, Parser, Reply, Task, Wrapper
 from auditor.study import Study, TaskOptions
 
@@ -181,8 +181,8 @@ def _longest_gold(prepared: Prepared, wrapper: Wrapper, tokenizer: Tokenizer) ->
 
 # Padding by tokens ---------------------------------------------------------------------------------------------
 
-_FILLER = f"{PAD}\n"
-"""Runs of spaces become one token; this does not."""
+_FILLER = " \n"
+"""One token for a few characters in any tokenizer; a run of spaces would be one token in all."""
 
 
 def _token_padding(prepared: Prepared, tokenizer: Tokenizer) -> plan.Padding:
@@ -215,5 +215,5 @@ def _fill_to(target: int, count: Callable[[str], int]) -> str:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if count(_FILLER * middle) < target else (low, middle)
-    tries = [_FILLER * low, _FILLER * low + PAD, _FILLER * low + "\n", _FILLER * high]
+    tries = [_FILLER * low, _FILLER * low + " ", _FILLER * low + "\n", _FILLER * high]
     return min(tries, key=lambda text: abs(count(text) - target))

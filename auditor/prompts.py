@@ -11,8 +11,16 @@ from auditor.records import AnswerSpace, Contract, Item, Message, Wrapper
 GoldReply = Callable[[Contract, str, AnswerSpace], str]
 """The shortest reply that fulfils a contract with a value."""
 
-PAD = " "
-"""What a slot is filled with under `--pad chars` and `item`."""
+_FILLER = "   \n"
+
+
+def filler(characters: int) -> str:
+    """White space of so many characters, for a slot under `--pad chars` and `item`.
+
+    Lines of three spaces cost about one token for four characters, as words do; a run of spaces alone costs next to
+    none, and prompts of equal length would not be prompts of equal cost.
+    """
+    return (_FILLER * (characters // len(_FILLER) + 1))[:characters]
 
 
 def render(wrapper: Wrapper, item: Item, shots: Sequence[Item], gold_reply: GoldReply, pad: str) -> tuple[Message, ...]:

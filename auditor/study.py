@@ -19,7 +19,7 @@ Pad = Literal["chars", "item", "tokens", "none"]
 Transport = Literal["aiohttp", "httpx"]
 
 EMBEDDED = "local/smollm2-135m-instruct"
-BUNDLED_TASKS = ("categories", "comparisons", "arithmetic", "topics", "lookup")
+BUNDLED_TASKS = ("categories", "comparisons", "arithmetic", "groups", "lookup")
 
 _DEFAULTS: dict[str, Any] = {
     "models": (EMBEDDED,),

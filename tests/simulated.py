@@ -21,7 +21,7 @@ def told(body: Body) -> str:
     marks = {
         "json": "JSON object",
         "structured_delim": "<BEGIN ANSWER>",
-        "structured": "lines of the form",
+        "structured": "lines that each have",
         "deliberate": "Reason briefly",
         "plain": "only the final answer",
     }

@@ -260,11 +260,11 @@ def test_none_pads_nothing() -> None:
     assert request.messages[0].content == "Is copper a metal?\n\nGo."
 
 
-def test_padding_is_spaces_in_the_slot() -> None:
-    """What is added are spaces in the wrapper's slot, and the text around it stays."""
+def test_padding_is_white_space_in_the_slot() -> None:
+    """What is added is white space in the wrapper's slot, and the text around it stays."""
     padding = character_padding({("metals", ""): 30, ("sums", ""): 30}, per_item=False)
     request = next(plan(padding=padding))
-    assert request.messages[0].content == "Is copper a metal?\n" + " " * 7 + "\nGo."
+    assert request.messages[0].content == "Is copper a metal?\n" + "   \n   " + "\nGo."
 
 
 def test_a_prompt_over_its_budget_is_left_alone() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditor.prompts import answer_hint, characters, content, fill, has_slot, render
+from auditor.prompts import answer_hint, characters, content, fill, filler, has_slot, render
 from auditor.records import AnswerSpace, Contract, Item, Message, Wrapper
 
 CHOICE = AnswerSpace("choice", ("A", "B"), ("copper", "wood"))
@@ -224,3 +224,11 @@ def test_the_columns_of_an_example_are_its_own() -> None:
     shot = item("One?", NUMBER, columns={"ticket": "T1"})
     one = wrapper("{{ticket}} {{question}}", example="{{ticket}} {{reply}}")
     assert text(one, item("Three?", columns={"ticket": "T9"}), (shot,)) == "T1 text/number: A\n\nT9 Three?"
+
+
+@given(st.integers(0, 5000))
+def test_filler_is_white_space_of_exactly_that_length(length: int) -> None:
+    """Lines of three spaces, cut where the budget ends."""
+    assert len(filler(length)) == length
+    assert filler(length).strip() == ""
+    assert filler(6) == "   \n  "

@@ -94,7 +94,7 @@ def test_defaults() -> None:
     """A hosted model on the bundled tasks is asked 200 items over 5 seeds, and nothing needs to be said."""
     study, notes = build({"models": ("openai/x",)})
     assert notes == ()
-    assert study.tasks == ("categories", "comparisons", "arithmetic", "topics", "lookup")
+    assert study.tasks == ("categories", "comparisons", "arithmetic", "groups", "lookup")
     assert study.wrappers == ("all",)
     assert study.parsers == ("strict", "paper", "normalized")
     assert (study.items, study.seeds, study.max_tokens, study.temperature) == (200, 5, "auto", 0.7)
@@ -350,7 +350,7 @@ MOVED = {
 }
 OTHER: dict[str, dict[str, Any]] = {
     "models": {"models": ("b=compat/q@http://one:8000/v1",), "bodies": {"b=compat/q@http://one:8000/v1": {"x": 1}}},
-    "tasks": {"tasks": ("topics",)},
+    "tasks": {"tasks": ("groups",)},
     "wrappers": {"wrappers": ("plain", "json")},
     "parsers": {"parsers": ("strict",)},
     "seeds": {"seeds": 4},

@@ -54,15 +54,16 @@ GOLDEN: dict[str, tuple[Item, str]] = {
         ),
         "d0ad86e89c4d236f82e4af69a6877874f8c6f6ad7a0fd9913e24949f48adc9f1",
     ),
-    "topics": (
+    "groups": (
         Item(
-            "topics-0001",
-            "Clara talks about a sledgehammer. What kind of thing is a sledgehammer?",
+            "groups-0001",
+            "Laura talks about a dog. Which group does a dog belong to?"
+            "\n- animal\n- fruit\n- vehicle\n- instrument\n- tool",
             AnswerSpace("label", ("animal", "fruit", "vehicle", "instrument", "tool")),
-            "tool",
-            "tool",
+            "animal",
+            "animal",
         ),
-        "d3fb3802d73f0aabc22d18eabf005be10b977abbec42570a15518c53d76c3d98",
+        "244dd9aaeb868787574564895225f696ac0b80129a359c7ac2a9ac25db3ca367",
     ),
     "lookup": (
         Item(
@@ -119,19 +120,19 @@ def test_gold_is_canonical(name: str) -> None:
 
 def test_gold_that_is_not_canonical() -> None:
     """A task whose own answer cannot be read is a defect, found when the task is made."""
-    with pytest.raises(ValueError, match=r"topics-0001: '\w+' is not a canonical label"):
-        bundled_task("topics", 0, lambda text, space: None)
+    with pytest.raises(ValueError, match=r"groups-0001: '\w+' is not a canonical label"):
+        bundled_task("groups", 0, lambda text, space: None)
 
 
 def test_unknown_name() -> None:
     """A name that is not bundled comes with the nearest ones."""
-    with pytest.raises(UsageError, match="unknown task 'topic'"):
-        task_of("topic")
+    with pytest.raises(UsageError, match="unknown task 'group'"):
+        task_of("group")
 
 
 @pytest.mark.parametrize(
     ("name", "golds"),
-    [("categories", 4), ("comparisons", 2), ("topics", len(LABELS))],
+    [("categories", 4), ("comparisons", 2), ("groups", len(LABELS))],
 )
 @pytest.mark.parametrize("first", [60, 200, 400])
 def test_balance(name: str, golds: int, first: int) -> None:
@@ -190,10 +191,10 @@ def test_arithmetic_is_right() -> None:
         assert item.gold == str(first + second if "in total" in item.question else first - second)
 
 
-def test_topics_are_right() -> None:
+def test_groups_are_right() -> None:
     """The label of each word is the one whose list it stands in, out of the same five for every item."""
-    for item in everything(task_of("topics")):
-        thing = re.fullmatch(r"\w+ talks about (an? (\w+))\. What kind of thing is \1\?", item.question)
+    for item in everything(task_of("groups")):
+        thing = re.match(r"\w+ talks about (an? (\w+))\. Which group does \1 belong to\?\n- animal\n", item.question)
         assert thing
         assert item.space == AnswerSpace("label", tuple(LABELS))
         assert [label for label, category in LABELS.items() if thing[2] in CATEGORIES[category]] == [item.gold]

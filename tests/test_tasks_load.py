@@ -25,7 +25,7 @@ IDS = [f"i{n}" for n in range(50)]
 
 def test_bundled_by_name() -> None:
     """A bundled name gives the bundled task of the study's seed."""
-    assert load_task("topics", 3, {}, canonical) == bundled_task("topics", 3, canonical)
+    assert load_task("groups", 3, {}, canonical) == bundled_task("groups", 3, canonical)
 
 
 def test_file_by_path(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Five procedural tasks that need no download and carry no licence, each a pure function of a seed.
 
 Only `Random.random` is used, whose sequence Python promises to keep for a seed; `choice`, `shuffle` and `sample` may
-change between versions. What makes up the balance (the correct letter, true or false, the topic) comes from a deck
+change between versions. What makes up the balance (the correct letter, true or false, the group) comes from a deck
 that is dealt to the end before it is shuffled again, so every prefix of a task is balanced as well as it can be.
 """
 
@@ -24,7 +24,7 @@ PAIRS = 5
 
 BOOLEAN = AnswerSpace("boolean")
 NUMBER = AnswerSpace("number")
-TOPIC = AnswerSpace("label", tuple(LABELS))
+GROUP = AnswerSpace("label", tuple(LABELS))
 
 
 class Draft(NamedTuple):
@@ -41,7 +41,7 @@ BUNDLED: dict[str, str] = {
     "categories": "choice: which of four words is an animal, a fruit, a tool, ...",
     "comparisons": "boolean: is one number greater than another, is a dog an animal",
     "arithmetic": "number: small sums and differences in words",
-    "topics": "label: which of five kinds of thing someone talks about",
+    "groups": "label: which of five groups a thing belongs to",
     "lookup": f"number: {PAIRS} key-value pairs, joined by the wrapper's separator, and one key asked",
 }
 
@@ -152,10 +152,12 @@ def calculation(rng: Random, operation: str) -> Draft:
     return Draft(story, NUMBER, str(rest), operation)
 
 
-def topic(rng: Random, label: str) -> Draft:
-    """A thing someone talks about, of one of five kinds."""
+def grouped(rng: Random, label: str) -> Draft:
+    """A thing someone talks about, and the five groups it may belong to."""
     thing = article(pick(rng, CATEGORIES[LABELS[label]]))
-    return Draft(f"{pick(rng, PEOPLE)} talks about {thing}. What kind of thing is {thing}?", TOPIC, label, label)
+    groups = "".join(f"\n- {name}" for name in LABELS)
+    question = f"{pick(rng, PEOPLE)} talks about {thing}. Which group does {thing} belong to?{groups}"
+    return Draft(question, GROUP, label, label)
 
 
 def pairs(rng: Random, position: int) -> Draft:
@@ -172,7 +174,7 @@ RECIPES: dict[str, tuple[Sequence[Any], Callable[[Random, Any], Draft]]] = {
     "categories": (range(4), category),
     "comparisons": ([(kind, truth) for kind in ("numbers", "words") for truth in (True, False)], comparison),
     "arithmetic": (("plus", "minus"), calculation),
-    "topics": (tuple(LABELS), topic),
+    "groups": (tuple(LABELS), grouped),
     "lookup": (range(PAIRS), pairs),
 }
 """Name -> what is to be balanced, and how an item with it is made."""

@@ -57,7 +57,7 @@ LABELS: dict[str, str] = {
     "instrument": "musical instrument",
     "tool": "tool",
 }
-"""The labels of `topics`: label -> category."""
+"""The labels of `groups`: label -> category."""
 
 KEYS: tuple[str, ...] = words(
     "harbor window garden pencil bridge candle forest ladder mirror rocket pillow castle button engine "
