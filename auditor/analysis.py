@@ -341,6 +341,7 @@ def _caveats(cells: Sequence[CellRow], rows: Sequence[SensitivityRow], models: S
         *_single_task(models),
         *_no_votes(cells),
         *_no_tokens(cells),
+        *_no_matched(cells, rows),
     ]
 
 
@@ -407,3 +408,14 @@ def _no_tokens(cells: Sequence[CellRow]) -> list[Caveat]:
         return []
     message = "prompt tokens are not known, so there is no token spread and no matched subset"
     return [Caveat("no_tokens", message, ("cells.prompt_tokens_mean", "token_spread", "sensitivity.fsi_matched"))]
+
+
+def _no_matched(cells: Sequence[CellRow], rows: Sequence[SensitivityRow]) -> list[Caveat]:
+    known = all(cell.prompt_tokens_mean is not None for cell in cells if cell.n)
+    if not known or all(row.fsi_matched is not None or row.fsi is None for row in rows):
+        return []
+    message = (
+        "for some tasks no item has a token spread of at most 5 % over all wrappers: their matched subset is empty"
+    )
+    fields = ("sensitivity.fsi_matched", "sensitivity.psi_matched", "models.fsi_matched", "token_spread.fsi_matched")
+    return [Caveat("no_matched", message, fields)]

@@ -179,3 +179,14 @@ def test_rankings_show_models_under_each_wrapper() -> None:
 def test_the_same_seed_gives_the_same_bytes() -> None:
     """Everything random comes from the run's seed."""
     assert micro() == micro()
+
+
+def test_an_empty_matched_subset_has_a_reason() -> None:
+    """Token counts are known, but no item is within 5 %: null, and said why."""
+    keys = {i: CellKey("m", "t", f"w{i}", "none") for i in (1, 2)}
+    totals = {i: CellTotal(i, 2, 0, 2, 50.0 * i, 3.0, 0, 0) for i in keys}
+    tallies: list[TallyRow] = [(i, item, 1, 1, 1) for i in keys for item in (1, 2)]
+    found = Reading(measure("strict", keys, totals, tallies, {}), {}, {})
+    summary = summarize(RUN, COUNTS, [], [found], [(50, 100, 75.0)] * 2, [])
+    assert (summary.sensitivity[0].fsi_matched, summary.token_spread.fsi_matched) == (None, None)
+    assert "token_spread.fsi_matched" in reasons(summary)["no_matched"]
