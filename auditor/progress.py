@@ -19,14 +19,16 @@ _PLAIN_EVERY = 15.0
 
 
 def line(meter: Meter, now: float) -> str:
-    """`312/600  4.1/s  1m10s left  9,204 prompt + 912 completion tokens  4 retries  2 missing  3 waiting: network,
-    resumes in 12 s`; `now` in monotonic seconds."""
+    """`312/600  4.1/s  1m10s left  9.2k + 912 tokens  4 retries  2 missing  3 waiting: network, resumes in 12 s`.
+
+    Tokens are of prompts and of completions; `now` is in monotonic seconds.
+    """
     rate = meter.done / max(now - meter.started, 1e-9)
     parts = [f"{meter.done:,}/{meter.total:,}"]
     if meter.done:
         parts.append(f"{rate:.1f}/s" if rate < 100 else f"{rate:,.0f}/s")
         parts.append(f"{duration((meter.total - meter.done) / rate)} left")
-    parts.append(f"{meter.prompt_tokens:,} prompt + {meter.completion_tokens:,} completion tokens")
+    parts.append(f"{_short(meter.prompt_tokens)} + {_short(meter.completion_tokens)} tokens")
     if meter.retries:
         parts.append(f"{meter.retries:,} retries")
     if meter.missing:
@@ -34,6 +36,14 @@ def line(meter: Meter, now: float) -> str:
     if waits := _waits(meter, now):
         parts.append(waits)
     return "  ".join(parts)
+
+
+def _short(count: int) -> str:
+    """`912`, `9.2k`, `31.5M`: the line must fit a narrow terminal beside its bar."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
 
 
 def duration(seconds: float) -> str:
@@ -69,9 +79,16 @@ def shown(meter: Meter, console: Console) -> Iterator[None]:
 
 
 def _bar(meter: Meter) -> Text:
-    width = 24
+    width = 16
     full = int(width * meter.done / max(meter.total, 1))
-    return Text.assemble(("━" * full, "cyan"), ("━" * (width - full), "dim"), " ", line(meter, time.monotonic()))
+    return Text.assemble(
+        ("━" * full, "cyan"),
+        ("━" * (width - full), "dim"),
+        " ",
+        line(meter, time.monotonic()),
+        no_wrap=True,
+        overflow="ellipsis",
+    )
 
 
 def _waits(meter: Meter, now: float) -> str:

@@ -21,26 +21,26 @@ def meter(**changes: Any) -> Meter:
 @pytest.mark.parametrize(
     ("changes", "now", "expected"),
     [
-        ({}, 100.0, "0/600  0 prompt + 0 completion tokens"),
+        ({}, 100.0, "0/600  0 + 0 tokens"),
         (
             {"done": 300, "answered": 300, "prompt_tokens": 31_204, "completion_tokens": 9_120},
             175.0,
-            "300/600  4.0/s  1m15s left  31,204 prompt + 9,120 completion tokens",
+            "300/600  4.0/s  1m15s left  31.2k + 9.1k tokens",
         ),
         (
             {"total": 140_000, "done": 14_000, "retries": 1_234, "missing": 2},
             110.0,
-            "14,000/140,000  1,400/s  1m30s left  0 prompt + 0 completion tokens  1,234 retries  2 missing",
+            "14,000/140,000  1,400/s  1m30s left  0 + 0 tokens  1,234 retries  2 missing",
         ),
         (
             {"done": 1, "waits": {1: (112.0, "rate_limit"), 2: (130.0, "rate_limit"), 3: (105.0, "network")}},
             100.5,
-            "1/600  2.0/s  5m00s left  0 prompt + 0 completion tokens  2 waiting: rate limit, resumes in 12 s",
+            "1/600  2.0/s  5m00s left  0 + 0 tokens  2 waiting: rate limit, resumes in 12 s",
         ),
         (
             {"done": 600, "waits": {1: (90.0, "unavailable")}},
             200.0,
-            "600/600  6.0/s  0s left  0 prompt + 0 completion tokens  1 waiting: unavailable, resumes in 0 s",
+            "600/600  6.0/s  0s left  0 + 0 tokens  1 waiting: unavailable, resumes in 0 s",
         ),
     ],
 )
@@ -127,6 +127,6 @@ def test_on_a_terminal_the_line_stays_in_place_and_goes_at_the_end() -> None:
     with shown(half, Console(file=out, force_terminal=True, width=120)):
         time.sleep(0.05)
     written = out.getvalue()
-    assert "━" * 12 in written
+    assert "━" * 8 in written
     assert "300/600  4.0/s  1m15s left" in written
     assert written.rstrip().endswith("\x1b[2K")
