@@ -16,7 +16,7 @@ from auditor.study import Study, TaskOptions
 
 _SHORTEST_LIMIT = 64
 _ANSWER_ROOM = 32
-_SCRATCHPAD_ROOM = 80
+_SCRATCHPAD_ROOM = 64
 """What `--max-tokens auto` leaves beyond the longest valid reply: for prose around it, and for reasoning before it."""
 
 

@@ -172,7 +172,7 @@ def test_given_type_wins(write: Write) -> None:
 
 def test_label_with_choices(write: Write) -> None:
     """A label task may bring its labels as choices: texts alone, or labels with what they mean."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"question": "q", "choices": ["refund", "card"], "answer": "card"},
         {"question": "r", "choices": {"r1": "refund", "c1": "card"}, "answer": "c1"},
     ]
