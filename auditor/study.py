@@ -180,9 +180,7 @@ def parse_model(text: str) -> ModelSpec:
     """Read `[alias=]provider/id[@base_url]`; a local file is called by its stem. Raises UsageError."""
     match = re.fullmatch(r"(?:([\w.+-]+)=)?([a-z]+)/(.+?)(?:@(https?://.+))?", text)
     if match is None:
-        raise UsageError(
-            f"model {text!r} is not [alias=]provider/id", f"for example openai/gpt-4.1-mini, or {EMBEDDED}"
-        )
+        raise UsageError(f"model {text!r} is not provider/id", f"for example openai/gpt-4.1-mini, or {EMBEDDED}")
     alias, provider, id_, url = match.groups()
     if re.search(r"@(\w+://|[\w.-]+:\d+(/|$))", id_):
         raise UsageError(f"model {text!r}: a base URL begins with http:// or https://")

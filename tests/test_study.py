@@ -53,10 +53,10 @@ def test_parse_model(text: str, spec: ModelSpec) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("gpt-4.1-mini", "model 'gpt-4.1-mini' is not [alias=]provider/id"),
-        ("openai/", "model 'openai/' is not [alias=]provider/id"),
-        ("my model=openai/x", "model 'my model=openai/x' is not [alias=]provider/id"),
-        ("", "model '' is not [alias=]provider/id"),
+        ("gpt-4.1-mini", "model 'gpt-4.1-mini' is not provider/id"),
+        ("openai/", "model 'openai/' is not provider/id"),
+        ("my model=openai/x", "model 'my model=openai/x' is not provider/id"),
+        ("", "model '' is not provider/id"),
         (
             "compat/q@localhost:8000/v1",
             "model 'compat/q@localhost:8000/v1': a base URL begins with http:// or https://",
@@ -226,7 +226,7 @@ WRONG = [
     ({"tasks": ["a", "b", "a"]}, "tasks: 'a' is named twice"),
     ({"models": ["openai/x", "compat/x@http://h/v1"]}, "two models are called 'x'"),
     ({"models": ["a=openai/x", "a=openai/y"]}, "two models are called 'a'"),
-    ({"models": ["x"]}, "model 'x' is not [alias=]provider/id"),
+    ({"models": ["x"]}, "model 'x' is not provider/id"),
     ({"name": "a/b"}, "name 'a/b': use letters, digits, _ . + -"),
     ({"name": 3}, "name 3: must be text"),
     ({"seedz": 3}, "unknown option 'seedz'"),
@@ -330,7 +330,7 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
         ({"transport": "curl"}, "--transport 'curl': must be aiohttp or httpx"),
         ({"tasks": "cases.jsonl"}, f"--tasks 'cases.jsonl': {NAMES}"),
         ({"seeds": 0}, "--seeds 0: must be at least 1"),
-        ({"models": ("x",)}, "model 'x' is not [alias=]provider/id"),
+        ({"models": ("x",)}, "model 'x' is not provider/id"),
         ({"bodies": {"m": {"temperature": 0}}}, "the body of 'm' sets temperature, which is the study's to set"),
     ],
 )
