@@ -14,7 +14,7 @@ from auditor import plan, prepare
 from auditor.endpoints import PROVIDERS, Endpoint, local, resolve
 from auditor.endpoints.llamacpp import Tokenizer
 from auditor.endpoints.transport import TRANSPORTS, Transport
-from auditor.errors import AuditorError, ConflictError, Interrupted
+from auditor.errors import ConflictError, Interrupted
 from auditor.folders import default_folder, describe, opened
 from auditor.parsing import gold_reply
 from auditor.prepare import Prepared
@@ -244,7 +244,7 @@ class _Journal:
         queue, self._queue = self._queue, []
         try:
             self._store.append([generation for generation, _ in queue])
-        except AuditorError as error:
+        except Exception as error:  # whatever it is, a worker that waits for ever would be worse
             for _, done in queue:
                 if not done.done():
                     done.set_exception(error)

@@ -323,3 +323,14 @@ def test_shots_show_other_items(cases: Path, tmp_path: Path) -> None:
             asked = body["messages"][0]["content"]
             assert asked.count('{"answer": "B"}') == 2
             assert len({part for part in asked.split() if part.endswith(":") and part[:-1].isdigit()}) == 3
+
+
+def test_a_journal_that_fails_ends_the_run(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any error while committing reaches the run; no worker waits for ever."""
+
+    def fail(self: Store, generations: object) -> None:
+        raise ValueError("nothing can be written")
+
+    monkeypatch.setattr(Store, "append", fail)
+    with Loopback(reply) as server, pytest.raises(ValueError, match="nothing can be written"):
+        audit.run(study(server.url, cases), tmp_path / "run")

@@ -86,7 +86,9 @@ def test_elsewhere_than_on_a_terminal_it_writes_whole_plain_lines() -> None:
     many = meter(total=140_000, done=70_000, retries=1_000, missing=9_999, prompt_tokens=10**9, completion_tokens=10**8)
     many.waits[1] = (time.monotonic() + 60, "rate_limit")
     with shown(many, Console(file=out, width=40)):
-        time.sleep(0.1)
+        late = time.monotonic() + 10
+        while out.getvalue().count("\n") < 2 and time.monotonic() < late:
+            time.sleep(0.01)
     written = out.getvalue()
     time.sleep(0.05)
     assert out.getvalue() == written
