@@ -27,9 +27,6 @@ from auditor.records import (
 from auditor.stats import bootstrap, intervals, regression, sensitivity, simultaneous, spread, votes, wins
 
 SCHEMA = 1
-MISSING_MARK = 0.01
-"""A cell with a larger share of missing generations is marked, and a run with one exits 3."""
-
 _LATER = Caveat(
     "not_computed",
     "the noise floor, the noise-adjusted FSI*, the test for a wrapper effect and the format/content split are not "
@@ -158,7 +155,8 @@ def _family(
 ) -> SensitivityRow:
     model, task, arm = family
     names = tuple(cell.key.wrapper for cell in cells)
-    accuracy = sensitivity.fsi(_rates([cell.accuracy for cell in cells]))
+    rates = _rates([cell.accuracy for cell in cells])
+    accuracy = sensitivity.fsi(rates)
     parseability = sensitivity.psi(_rates([cell.parseability for cell in cells]))
     subset = [on_subset(cell, matched.get(cell.id)) for cell in cells]
     return SensitivityRow(
@@ -169,7 +167,7 @@ def _family(
         wrappers=names,
         fsi=accuracy.value,
         psi=parseability.value,
-        nfsi=sensitivity.nfsi(_rates([cell.accuracy for cell in cells])),
+        nfsi=sensitivity.nfsi(rates),
         accuracy_min=accuracy.low,
         accuracy_max=accuracy.high,
         accuracy_mean=accuracy.mean,
@@ -349,7 +347,7 @@ def _missing(cells: Sequence[CellRow]) -> list[Caveat]:
     marked = {
         (cell.model, cell.task, cell.wrapper): f"{cell.missing} of {cell.missing + cell.n}"
         for cell in cells
-        if cell.missing > MISSING_MARK * (cell.missing + cell.n)
+        if cell.lossy
     }
     return [
         Caveat("missing", f"{model}, {task}, {wrapper}: {share} generations are missing", ("cells.accuracy",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,10 +13,10 @@ from auditor import catalogue, prepare, rows
 from auditor.errors import ConflictError, UsageError
 from auditor.folders import default_folder, describe, opened
 from auditor.measure import GIVEN
-from auditor.parsing import canonical
-from auditor.records import Contract, Item, Outcome, Reply, Row, Wrapper
+from auditor.parsing import Reader, canonical
+from auditor.records import Contract, Item, Outcome, Parser, Reply, Row, Wrapper
 from auditor.report.value import Report
-from auditor.results import PLAIN_TEXT, finish, judged
+from auditor.results import PLAIN_TEXT, finish, given, judged
 from auditor.results import outcomes as outcomes_of
 from auditor.store import Store, StoredItem
 
@@ -45,7 +45,6 @@ def import_rows(source: Path, out: Path | None, parsers: Sequence[str], wrappers
 
 
 def _import_generations(store: Store, source: Path, own: Sequence[Wrapper]) -> None:
-    known = {wrapper.name: wrapper for wrapper in own}
     used: set[str] = set()
 
     def checked() -> Iterator[tuple[Row, Item, Reply]]:
@@ -55,8 +54,13 @@ def _import_generations(store: Store, source: Path, own: Sequence[Wrapper]) -> N
 
     if not store.append_rows(checked()) and not used:
         raise UsageError(f"{source}: no rows")
-    ours = {name: catalogue.wrappers([name])[0] for name in used - set(known) if name in catalogue.names("wrappers")}
+    known = {wrapper.name: wrapper for wrapper in own}
+    ours = {wrapper.name: wrapper for wrapper in _catalogue() if wrapper.name in used}
     store.put_wrappers({**ours, **known}.values())
+
+
+def _catalogue() -> tuple[Wrapper, ...]:
+    return catalogue.wrappers(catalogue.names("wrappers"))
 
 
 def parse(
@@ -64,36 +68,31 @@ def parse(
 ) -> Iterator[tuple[Row, str, Outcome, bool | None]]:
     """Every row of a file or a run read by every parser: (row, parser, outcome, correct), in order."""
     readers = prepare.readers(parsers)
-    contracts = {
-        wrapper.name: wrapper.contract for name in catalogue.names("wrappers") for wrapper in catalogue.wrappers([name])
-    }
-    contracts |= {wrapper.name: wrapper.contract for wrapper in catalogue.wrappers(wrappers)}
-    for number, row in _rows_of(source, contracts):
+    contracts = {wrapper.name: wrapper.contract for wrapper in (*_catalogue(), *catalogue.wrappers(wrappers))}
+    if not source.is_dir():
+        yield from _parsed(source, rows.read_rows(source), readers, contracts)
+        return
+    with Store(source, writable=False) as store:
+        yield from _parsed(source, enumerate(store.rows(), 1), readers, contracts | store.contracts())
+
+
+def _parsed(
+    source: Path,
+    numbered: Iterable[tuple[int, Row]],
+    readers: Sequence[tuple[Parser, Reader]],
+    contracts: Mapping[str, Contract],
+) -> Iterator[tuple[Row, str, Outcome, bool | None]]:
+    for number, row in numbered:
         item = rows.item_of(source, number, row, canonical)
-        judge = StoredItem(item.space, item.gold)
         if row.parsed is not None:
-            yield (
-                row,
-                GIVEN,
-                Outcome("parsed" if row.parsed else "unparseable", reason=None if row.parsed else "given"),
-                row.correct,
-            )
+            yield row, GIVEN, given(row.parsed), row.correct
             continue
         for parser, reader in readers:
             if row.status == "missing":
                 yield row, parser.name, Outcome("missing"), None
                 continue
             outcome = reader.read(rows.reply_of(row), contracts.get(row.wrapper, PLAIN_TEXT), item.space)
-            yield row, parser.name, outcome, judged(outcome, judge)
-
-
-def _rows_of(source: Path, contracts: dict[str, Contract]) -> Iterator[tuple[int, Row]]:
-    if not source.is_dir():
-        yield from rows.read_rows(source)
-        return
-    with Store(source, writable=False) as store:
-        contracts |= store.contracts()
-        yield from enumerate(store.rows(), 1)
+            yield row, parser.name, outcome, judged(outcome, StoredItem(item.space, item.gold))
 
 
 def exported(folder: Path, outcomes: bool) -> Iterator[dict[str, object]]:

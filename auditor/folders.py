@@ -44,5 +44,6 @@ def opened(folder: Path) -> Iterator[Store]:
 
 
 def describe(store: Store, name: str) -> None:
+    """Say once when the run was made and what it is called."""
     if store.meta("created") is None:
         store.set_meta(created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), name=name)

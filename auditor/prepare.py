@@ -117,10 +117,9 @@ def _sampled(study: Study, task: Task) -> Task:
     """The drawn items, and examples for shots: the task's own, or items from the far end of the same drawing."""
     whole = tasks.sample(task, len(task.items), study.seed)
     examples = task.examples or whole.items[::-1][: study.shots + 1]
-    if study.shots and len(examples) <= (0 if task.examples else study.shots):
-        raise UsageError(f"--shots {study.shots}: task {task.name!r} has only {len(task.items)} items")
-    if study.shots > len(examples):
-        raise UsageError(f"--shots {study.shots}: task {task.name!r} has only {len(examples)} examples")
+    kind, needed = ("examples", study.shots) if task.examples else ("items", study.shots + 1)
+    if study.shots and len(examples) < needed:
+        raise UsageError(f"--shots {study.shots}: task {task.name!r} has only {len(examples)} {kind}")
     return Task(task.name, whole.items[: study.items], tuple(examples), task.source)
 
 

@@ -304,6 +304,9 @@ class Row(Struct, frozen=True):
 
 Interval = tuple[float, float]
 
+MISSING_MARK = 0.01
+"""A cell that lacks a larger share of its generations was not measured: it is marked, its run exits 3."""
+
 
 class RunInfo(Struct, frozen=True):
     """Which run this is."""
@@ -352,6 +355,11 @@ class CellRow(Struct, frozen=True):
     truncated: int | None
     majority_vote_accuracy: float | None
     reasons: dict[str, int]
+
+    @property
+    def lossy(self) -> bool:
+        """Whether too much of it is missing to call it measured."""
+        return self.missing > MISSING_MARK * (self.n + self.missing)
 
 
 class SensitivityRow(Struct, frozen=True):

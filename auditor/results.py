@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from auditor import prepare
-from auditor.analysis import MISSING_MARK, Reading, summarize
+from auditor.analysis import Reading, summarize
 from auditor.measure import GIVEN, measure
 from auditor.parsing import Reader, is_correct
 from auditor.records import (
@@ -23,6 +22,7 @@ from auditor.records import (
     Summary,
 )
 from auditor.report import html, tables
+from auditor.report.aside import aside
 from auditor.report.value import Report
 from auditor.store import Store, Stored, StoredItem, read_messages
 
@@ -50,7 +50,8 @@ def read(store: Store, readers: Sequence[tuple[Parser, Reader]]) -> list[Caveat]
     if store.has_given():
         id_ = store.parser(GIVEN, GIVEN)
         for batch in store.unread(id_):
-            store.put_outcomes(id_, [_given(one) for one in batch if one.given_parsed is not None])
+            scored = [one for one in batch if one.given_parsed is not None]
+            store.put_outcomes(id_, [(one.id, given(bool(one.given_parsed)), one.given_correct) for one in scored])
     return caveats
 
 
@@ -79,12 +80,13 @@ def judged(outcome: Outcome, item: StoredItem) -> bool | None:
     return outcome.value is not None and is_correct(outcome.value, item.gold, item.space)
 
 
-def _given(one: Stored) -> tuple[int, Outcome, bool | None]:
-    outcome = Outcome("parsed") if one.given_parsed else Outcome("unparseable", reason="given")
-    return one.id, outcome, one.given_correct
+def given(parsed: bool) -> Outcome:
+    """The outcome of a generation that was scored elsewhere."""
+    return Outcome("parsed") if parsed else Outcome("unparseable", reason="given")
 
 
 def finish(store: Store, folder: Path, readers: Sequence[tuple[Parser, Reader]]) -> Report:
+    """Read with these parsers what is unread, measure and write everything."""
     caveats = read(store, readers)
     names = [parser.name for parser, _ in readers] + ([GIVEN] if store.has_given() or store.given_cells() else [])
     if GIVEN in names and not store.has_texts():
@@ -95,11 +97,11 @@ def finish(store: Store, folder: Path, readers: Sequence[tuple[Parser, Reader]])
 
 
 def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[Caveat]) -> Report:
-    keys, totals, given = store.cells(), store.totals(), store.given_cells()
+    keys, totals, scored = store.cells(), store.totals(), store.given_cells()
     ids = {name: store.parser(name, GIVEN) if name == GIVEN else store.parsers()[name] for name in names}
     readings = [
         Reading(
-            measure(name, keys, totals, store.tallies(id_), given if name == GIVEN else {}),
+            measure(name, keys, totals, store.tallies(id_), scored if name == GIVEN else {}),
             store.reasons(id_),
             store.matched(id_),
         )
@@ -150,6 +152,8 @@ def _shown(store: Store) -> dict[str, object]:
 
 
 def outcomes(folder: Path) -> Callable[[], tuple[list[str], list[tuple[object, ...]]]]:
+    """How `Report.outcomes()` reads the run when it is asked to: column names and rows."""
+
     def read_them() -> tuple[list[str], list[tuple[object, ...]]]:
         with Store(folder, writable=False) as store:
             return store.outcomes()
@@ -159,20 +163,19 @@ def outcomes(folder: Path) -> Callable[[], tuple[list[str], list[tuple[object, .
 
 def write(report: Report) -> None:
     """`report.html`, `summary.json` and `cells.csv`, each written aside and renamed."""
-    _replace(report.path / "summary.json", tables.summary_json(report.summary))
-    _replace(report.path / "cells.csv", tables.cells_csv(report.summary).encode())
-    _replace(report.path / "report.html", html.render_html(report.summary, report.examples, report.study).encode())
-
-
-def _replace(path: Path, content: bytes) -> None:
-    aside = path.with_name(f".{path.name}.part")
-    aside.write_bytes(content)
-    os.replace(aside, path)
+    contents = {
+        "summary.json": tables.summary_json(report.summary),
+        "cells.csv": tables.cells_csv(report.summary).encode(),
+        "report.html": html.render_html(report.summary, report.examples, report.study).encode(),
+    }
+    for name, content in contents.items():
+        with aside(report.path / name) as file:
+            file.write(content)
 
 
 def incomplete(summary: Summary) -> str | None:
     """Why a run did not measure enough, or None: a cell with more than 1 % missing."""
-    cells = {(c.model, c.task, c.wrapper, c.arm) for c in summary.cells if c.missing > MISSING_MARK * (c.n + c.missing)}
+    cells = {(c.model, c.task, c.wrapper, c.arm) for c in summary.cells if c.lossy}
     if not cells and summary.counts.answered + summary.counts.missing >= summary.counts.planned:
         return None
     return f"{summary.counts.missing:,} generations are missing; {len(cells)} cells lack more than 1 %"

@@ -7,13 +7,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from auditor.records import Interval
+from auditor.records import MISSING_MARK, Interval
 
 Claim = Literal["suite", "population"]
 Judgement = Literal["PASS", "FAIL", "INCONCLUSIVE"]
-
-MOST_MISSING = 0.01
-"""With a larger share missing, these cases were not measured."""
 
 
 class Rules(Struct, frozen=True):
@@ -89,7 +86,7 @@ def _finding(claim: Claim, limit: float, measure: Measure) -> Finding:
 def _judge(claim: Claim, limit: float, measure: Measure) -> tuple[Judgement, str]:
     if measure.value is None:
         return "INCONCLUSIVE", f"{measure.name} is not known"
-    if measure.missing > MOST_MISSING * (measure.n + measure.missing):
+    if measure.missing > MISSING_MARK * (measure.n + measure.missing):
         return "INCONCLUSIVE", f"{measure.missing} of {measure.n + measure.missing} generations are missing"
     if claim == "suite":
         low, high = measure.worst, measure.best

@@ -6,7 +6,7 @@ import report_samples as samples
 
 from auditor.records import RankingRow, Summary
 from auditor.report.card import Span, cards, pair, primary, span, weighted_mean
-from auditor.report.cells import by_task, by_wrapper, lossy, reason_tables
+from auditor.report.cells import by_task, by_wrapper, reason_tables
 from auditor.report.headline import first_changes, headline, leaders, why
 
 
@@ -105,10 +105,10 @@ def test_a_task_without_gold_does_not_hide_the_others(summary: Summary) -> None:
 def test_more_than_one_percent_missing_is_marked(summary: Summary) -> None:
     """Exactly 1 % missing is not marked, more is; a cell without replies is."""
     cell = summary.cells[0]
-    assert not lossy(msgspec.structs.replace(cell, n=99, missing=1))
-    assert lossy(msgspec.structs.replace(cell, n=98, missing=1))
-    assert lossy(msgspec.structs.replace(cell, n=0, missing=4))
-    assert not lossy(msgspec.structs.replace(cell, n=0, missing=0))
+    assert not msgspec.structs.replace(cell, n=99, missing=1).lossy
+    assert msgspec.structs.replace(cell, n=98, missing=1).lossy
+    assert msgspec.structs.replace(cell, n=0, missing=4).lossy
+    assert not msgspec.structs.replace(cell, n=0, missing=0).lossy
 
 
 def test_reasons_add_up_to_what_was_not_parsed(summary: Summary) -> None:

@@ -19,9 +19,6 @@ _ACCURACY_PARSED: Rate = attrgetter("accuracy_parsed")
 _PARSEABILITY: Rate = attrgetter("parseability")
 _MAJORITY_VOTE: Rate = attrgetter("majority_vote_accuracy")
 
-MISSING_LIMIT = 0.01
-"""A cell that lacks a larger share of its generations is marked."""
-
 
 class WrapperRows(Struct, frozen=True):
     """What a wrapper scored, one cell per parser. `lossy`: a cell, or one of those averaged, lacks more than 1 %."""
@@ -61,11 +58,6 @@ class ReasonTable(Struct, frozen=True):
     total: int
 
 
-def lossy(cell: CellRow) -> bool:
-    """Whether more than 1 % of the cell's generations are missing."""
-    return cell.missing > MISSING_LIMIT * (cell.n + cell.missing)
-
-
 def by_wrapper(cells: Sequence[CellRow]) -> tuple[WrapperRows, ...]:
     """The cells of one model and arm, averaged over tasks where there are several."""
     groups: dict[str, dict[str, list[CellRow]]] = {}
@@ -77,7 +69,7 @@ def by_wrapper(cells: Sequence[CellRow]) -> tuple[WrapperRows, ...]:
         WrapperRows(
             wrapper,
             tuple(average(group, peers[parser]) for parser, group in by_parser.items()),
-            any(lossy(cell) for group in by_parser.values() for cell in group),
+            any(cell.lossy for group in by_parser.values() for cell in group),
         )
         for wrapper, by_parser in groups.items()
     )

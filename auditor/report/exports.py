@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import IO, Any
 import msgspec
 
 from auditor.errors import UsageError
+from auditor.report.aside import aside
 from auditor.report.tables import spreadsheet_safe
 
 Record = dict[str, Any]
@@ -31,15 +32,11 @@ def write(records: Iterator[Record], to: Path | None) -> None:
     }
     if to.suffix not in writers:
         raise UsageError(f"--to {to}: unknown format {to.suffix!r}", f"known: {', '.join(writers)}")
-    aside = to.with_name(f".{to.name}.part")
     try:
-        with aside.open("wb") as file:
+        with aside(to) as file:
             writers[to.suffix](records, file)
-        os.replace(aside, to)
     except OSError as error:
         raise UsageError(f"--to {to}: {error.strerror}") from error
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _jsonl(records: Iterable[Record], file: IO[bytes]) -> None:
@@ -50,8 +47,6 @@ def _jsonl(records: Iterable[Record], file: IO[bytes]) -> None:
 
 
 def _csv(records: Iterable[Record], file: IO[bytes]) -> None:
-    import io
-
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
     writer = None
     for record in records:

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from auditor.records import ModelRow, RankingRow, Summary
 from auditor.report.card import Card, CardRow, cards, pair, primary
-from auditor.report.cells import lossy
 from auditor.report.text import count, known, plural, rate
 
 NAMED = 3
@@ -139,7 +138,7 @@ def _missing(summary: Summary) -> str:
     unasked = counts.planned - counts.answered - counts.missing
     parts = []
     if counts.missing:
-        marked = {(c.model, c.task, c.wrapper, c.arm) for c in summary.cells if lossy(c)}
+        marked = {(c.model, c.task, c.wrapper, c.arm) for c in summary.cells if c.lossy}
         many = f" (more than 1 % in {plural(len(marked), 'cell')})" if marked else ""
         replies = plural(counts.planned, "planned reply", "planned replies")
         parts.append(f"{count(counts.missing)} of {replies} are missing{many} and left out of every rate.")
