@@ -75,7 +75,7 @@ def _place(spec: ModelSpec, say: Say) -> tuple[str, str | None] | Path:
     return resolve(spec.provider, spec.base_url)
 
 
-_FIXED = ("temperature", "top_p", "pad", "shots", "stop", "seed", "bodies")
+_FIXED = ("temperature", "top_p", "pad", "shots", "stop", "seed")
 """What an extended run must keep; more seeds, items, wrappers and models are welcome."""
 
 
@@ -95,6 +95,11 @@ def _check_same(store: Store, study: Study, folder: Path) -> None:
     if study.max_tokens != "auto" and limit is not None and int(limit) != study.max_tokens:
         message = f"--out {folder} holds another study's run: max_tokens was {limit}, now {study.max_tokens}"
         raise ConflictError(message, "name another --out, or keep max_tokens")
+    for alias, body in study.extra_bodies.items():
+        was_body = before.extra_bodies.get(alias, body)
+        if was_body != body:
+            message = f"--out {folder}: the body of model {alias!r} was {was_body}, now {body}"
+            raise ConflictError(message, "name another --out, or keep the body")
     ids = {spec.alias: (spec.provider, spec.id) for spec in before.specs}
     for spec in study.specs:
         if ids.get(spec.alias, (spec.provider, spec.id)) != (spec.provider, spec.id):
@@ -157,7 +162,7 @@ def _walks(
     """Each model's endpoint and plan."""
     study = prepared.study
     found = []
-    for name, spec, endpoint in zip(study.models, study.specs, endpoints, strict=True):
+    for spec, endpoint in zip(study.specs, endpoints, strict=True):
         padding, new = prepare.padding(prepared, store.budgets(), tokenizers.get(spec.alias))
         store.put_budgets(new)
         sampling = plan.Sampling(
@@ -169,7 +174,7 @@ def _walks(
             seeds=study.seeds,
             shots=study.shots,
             stop=study.stop,
-            extra_body=study.bodies.get(name, {}),
+            extra_body=study.extra_bodies[spec.alias],
         )
         found.append((endpoint, _walk(sampling, prepared, padding)))
     return found
@@ -203,7 +208,13 @@ def _send(
     if not left:
         return
     lanes = [
-        Lane(spec.alias, endpoint, _pending(store, walk(), folder) if resumed else walk(), study.concurrency)
+        Lane(
+            spec.alias,
+            endpoint,
+            _pending(store, walk(), folder) if resumed else walk(),
+            study.concurrency,
+            answered_before=store.has_answers(spec.alias),
+        )
         for spec, (endpoint, walk) in zip(study.specs, walks, strict=True)
     ]
     meter = Meter(total=left)

@@ -177,6 +177,10 @@ GROUP BY g.cell, g.item, parsed, CASE WHEN o.outcome = 'parsed' THEN o.value END
 ORDER BY g.cell, g.item
 """
 
+ANSWERED_BY = """
+SELECT 1 FROM cell c JOIN generation g ON g.cell = c.id AND g.answered WHERE c.model = ?1 LIMIT 1
+"""
+
 BY_SEED = """
 SELECT g.cell, g.seed, count(*), sum(o.outcome = 'parsed'), sum(o.correct)
 FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id

@@ -115,8 +115,10 @@ class Store:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
-    def has_answers(self) -> bool:
-        """Whether anything was answered, or imported."""
+    def has_answers(self, model: str | None = None) -> bool:
+        """Whether anything was answered, by a model or by any, or imported."""
+        if model is not None:
+            return self._db.execute(sql.ANSWERED_BY, (model,)).fetchone() is not None
         return bool(
             self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE answered) OR EXISTS (SELECT 1 FROM given_cell)")
         )

@@ -158,6 +158,11 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(parse_model(text) for text in self.models)
 
     @property
+    def extra_bodies(self) -> dict[str, dict[str, Any]]:
+        """Alias -> extra request fields: what `bodies` says by the model as it was written, URL and all."""
+        return {spec.alias: self.bodies.get(text, {}) for spec, text in zip(self.specs, self.models, strict=True)}
+
+    @property
     def title(self) -> str:
         """What the run is called: the study's name, or its models'."""
         aliases = [re.sub(r"[^\w.-]+", "-", spec.alias) for spec in self.specs]
@@ -171,7 +176,7 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
             del told[field]
         told["models"] = [[spec.alias, spec.provider, spec.id] for spec in self.specs]
         # A body stands under a model's whole text, which has the URL in it.
-        told["bodies"] = [self.bodies.get(text, {}) for text in self.models]
+        told["bodies"] = list(self.extra_bodies.values())
         told["temperature"], told["top_p"] = float(self.temperature), float(self.top_p)
         return hashlib.sha256(msgspec.json.encode(told, order="deterministic")).hexdigest()
 

@@ -334,3 +334,31 @@ def test_a_journal_that_fails_ends_the_run(cases: Path, tmp_path: Path, monkeypa
     monkeypatch.setattr(Store, "append", fail)
     with Loopback(reply) as server, pytest.raises(ValueError, match="nothing can be written"):
         audit.run(study(server.url, cases), tmp_path / "run")
+
+
+def test_a_model_with_a_body_joins_and_moves(cases: Path, tmp_path: Path) -> None:
+    """Extra fields are held per alias: another model's are welcome, another URL is the same model, a change is not."""
+
+    def told(url: str, effort: str, *more: str) -> Study:
+        first = f"compat/m@{url}"
+        return study(url, cases, models=(first, *more), wrappers=("plain",), bodies={first: {"effort": effort}})
+
+    with Loopback(reply) as server:
+        audit.run(told(server.url, "low"), tmp_path / "run")
+        assert all(body["effort"] == "low" for body in server.requests)
+    with Loopback(reply) as server:
+        audit.run(told(server.url, "low", f"n=compat/n@{server.url}"), tmp_path / "run")
+        assert {body["model"] for body in server.requests} == {"n"}
+        with pytest.raises(ConflictError, match=r"the body of model 'm' was \{'effort': 'low'\}, now"):
+            audit.run(told(server.url, "high"), tmp_path / "run")
+
+
+def test_a_resumed_run_whose_last_items_are_refused_still_reports(cases: Path, tmp_path: Path) -> None:
+    """What a model refuses that has answered before is missing, and no reason to end the run."""
+    refused = Answer(status=413, body=b'{"error": {"message": "too long"}}')
+    with Loopback(lambda body: refused if "Case 1" in body["messages"][0]["content"] else reply(body)) as server:
+        told_ = study(server.url, cases, items=60, seeds=1, concurrency=2)
+        first = audit.run(told_, tmp_path / "run").summary.counts
+        again = audit.run(told_, tmp_path / "run").summary.counts
+    assert first.missing == again.missing == 55
+    assert again.answered == 245

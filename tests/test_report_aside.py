@@ -25,8 +25,13 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
     """The old file stays, and no part of the new one."""
     path = tmp_path / "x"
     path.write_bytes(b"old")
-    with pytest.raises(ValueError, match="midway"), aside(path) as file:
-        file.write(b"ne")
-        raise ValueError("midway")
+
+    def write() -> None:
+        with aside(path) as file:
+            file.write(b"ne")
+            raise ValueError("midway")
+
+    with pytest.raises(ValueError, match="midway"):
+        write()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
