@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
-from auditor.measure import GIVEN, Cell, Measured, on_subset
-from auditor.records import (
+from auditor import arms
+from auditor.figures import (
     Caveat,
     CellRow,
     Check,
     Counts,
+    EndpointRow,
     MajorityVoteRow,
     ModelRow,
     RankingRow,
@@ -24,34 +25,37 @@ from auditor.records import (
     TokenSpread,
     WinsRow,
 )
+from auditor.measure import GIVEN, Cell, Measured, on_subset
+from auditor.records import Findings
 from auditor.stats import bootstrap, intervals, regression, sensitivity, simultaneous, spread, votes, wins
 
 SCHEMA = 1
 _LATER = Caveat(
     "not_computed",
-    "the noise floor, the noise-adjusted FSI*, the test for a wrapper effect and the format/content split are not "
-    "computed by this version",
+    "the noise floor, the noise-adjusted FSI* and the test for a wrapper effect are not computed by this version",
     (
         "sensitivity.fsi_floor",
         "sensitivity.fsi_star",
         "sensitivity.fsi_ci",
         "sensitivity.p_wrapper_effect",
-        "sensitivity.format_part",
-        "sensitivity.content_part",
         "models.fsi_star",
         "models.fsi_star_ci",
     ),
 )
 
 Matched = Mapping[int, tuple[int, int, int | None]]
+Split = Callable[[int, int], tuple[int, float, float, float]]
+"""(best cell, worst cell) -> pairs that both answered, and their sums: content, cut by the limit, not compliant."""
 
 
 class Reading(Struct, frozen=True):
-    """All that one parser contributes: its cells, why replies gave no value, the matched subset's counts."""
+    """All that one parser contributes: its cells, why replies gave no value, the matched subset's counts, and how two
+    cells differ pair by pair."""
 
     measured: Measured
     reasons: dict[int, dict[str, int]]
     matched: dict[int, tuple[int, int, int | None]]
+    split: Split = lambda best, worst: (0, 0.0, 0.0, 0.0)
 
 
 def summarize(
@@ -61,11 +65,14 @@ def summarize(
     readings: Sequence[Reading],
     spreads: Sequence[tuple[float, float, float]],
     caveats: Sequence[Caveat],
+    findings: Sequence[Findings] = (),
+    upstreams: Sequence[tuple[str, str | None, str | None, str | None, int]] = (),
 ) -> Summary:
     """The whole of `summary.json`."""
     sensitivity_rows = [row for reading in readings for row in _sensitivity(reading, run.seed)]
     model_rows = [row for name in _parsers(readings) for row in _models(name, sensitivity_rows, run.seed)]
     cells = [row for reading in readings for row in _cells(reading)]
+    enforced = [row for reading in readings for row in arms.enforcement(reading.measured, findings)]
     return Summary(
         schema=SCHEMA,
         run=run,
@@ -81,7 +88,9 @@ def summarize(
         majority_vote=tuple(_majority_vote(reading.measured.parser, cells) for reading in readings),
         token_spread=_token_spread(spreads, sensitivity_rows),
         rankings=tuple(row for reading in readings for row in _rankings(reading.measured)),
-        warnings=(*caveats, *_caveats(cells, sensitivity_rows, model_rows), _LATER),
+        warnings=(*caveats, *_caveats(cells, sensitivity_rows, model_rows), *arms.caveats(enforced), _LATER),
+        endpoints=tuple(_endpoint(found, upstreams) for found in findings),
+        enforcement=tuple(enforced),
     )
 
 
@@ -144,20 +153,19 @@ def _several_seeds(measured: Measured) -> bool:
 
 
 def _sensitivity(reading: Reading, seed: int) -> list[SensitivityRow]:
-    return [
-        _family(reading.measured.parser, family, cells, reading.matched, seed)
-        for family, cells in reading.measured.families().items()
-    ]
+    return [_family(reading, family, cells, seed) for family, cells in reading.measured.families().items()]
 
 
-def _family(
-    parser: str, family: tuple[str, str, str], cells: list[Cell], matched: Matched, seed: int
-) -> SensitivityRow:
+def _family(reading: Reading, family: tuple[str, str, str], cells: list[Cell], seed: int) -> SensitivityRow:
     model, task, arm = family
+    parser, matched = reading.measured.parser, reading.matched
     names = tuple(cell.key.wrapper for cell in cells)
     rates = _rates([cell.accuracy for cell in cells])
     accuracy = sensitivity.fsi(rates)
     parseability = sensitivity.psi(_rates([cell.parseability for cell in cells]))
+    n, content, cut, odd = 0, 0.0, 0.0, 0.0
+    if accuracy.value is not None:
+        n, content, cut, odd = reading.split(cells[accuracy.best[0]].id, cells[accuracy.worst[0]].id)
     subset = [on_subset(cell, matched.get(cell.id)) for cell in cells]
     return SensitivityRow(
         model=model,
@@ -176,6 +184,10 @@ def _family(
         fsi_matched=sensitivity.fsi(_rates([cell.accuracy if cell else None for cell in subset])).value,
         psi_matched=sensitivity.psi(_rates([cell.parseability if cell else None for cell in subset])).value,
         fsi_bounds_simultaneous=_bounds(cells, seed),
+        format_part=(cut + odd) / n if n else None,
+        content_part=content / n if n else None,
+        format_truncated=cut / n if n else None,
+        format_noncompliant=odd / n if n else None,
     )
 
 
@@ -326,6 +338,28 @@ def _rankings(measured: Measured) -> list[RankingRow]:
     return rows
 
 
+def _endpoint(found: Findings, upstreams: Sequence[tuple[str, str | None, str | None, str | None, int]]) -> EndpointRow:
+    ours = [row[1:] for row in upstreams if row[0] == found.model]
+    counted: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    for provider, model, _, replies in ours:
+        for name, counts in zip((provider, model), counted, strict=True):
+            if name is not None:
+                counts[name] = counts.get(name, 0) + replies
+    return EndpointRow(
+        model=found.model,
+        server=found.server,
+        provider=found.provider,
+        build=found.build,
+        seed=f"{found.seed}: {found.seed_said}" if found.seed_said else found.seed,
+        adaptations=found.adaptations,
+        canaries=found.canaries,
+        routing=found.routing,
+        upstreams=counted[0],
+        models_returned=counted[1],
+        fingerprints=len({row[2] for row in ours} - {None}),
+    )
+
+
 # What a reader must know ---------------------------------------------------------------------------------------
 
 
@@ -338,6 +372,7 @@ def _caveats(cells: Sequence[CellRow], rows: Sequence[SensitivityRow], models: S
         *_different_wrappers(rows),
         *_single_task(models),
         *_no_votes(cells),
+        *_no_split(rows),
         *_no_tokens(cells),
         *_no_matched(cells, rows),
     ]
@@ -345,14 +380,18 @@ def _caveats(cells: Sequence[CellRow], rows: Sequence[SensitivityRow], models: S
 
 def _missing(cells: Sequence[CellRow]) -> list[Caveat]:
     marked = {
-        (cell.model, cell.task, cell.wrapper): f"{cell.missing} of {cell.missing + cell.n}"
+        (cell.model, cell.task, cell.wrapper, cell.arm): f"{cell.missing} of {cell.missing + cell.n}"
         for cell in cells
         if cell.lossy
     }
     return [
-        Caveat("missing", f"{model}, {task}, {wrapper}: {share} generations are missing", ("cells.accuracy",))
-        for (model, task, wrapper), share in marked.items()
+        Caveat("missing", f"{', '.join(key[:3])}{_arm(key[3])}: {share} generations are missing", ("cells.accuracy",))
+        for key, share in marked.items()
     ]
+
+
+def _arm(name: str) -> str:
+    return "" if name == "none" else f" ({name})"
 
 
 def _unknown_accuracy(cells: Sequence[CellRow]) -> list[Caveat]:
@@ -380,7 +419,7 @@ def _single_wrapper(rows: Sequence[SensitivityRow]) -> list[Caveat]:
 
 
 def _different_wrappers(rows: Sequence[SensitivityRow]) -> list[Caveat]:
-    counts = sorted({len(row.wrappers) for row in rows})
+    counts = sorted({len(row.wrappers) for row in rows if len(row.wrappers) > 1})
     if len(counts) < 2:
         return []
     said = ", ".join(str(count) for count in counts)
@@ -392,6 +431,14 @@ def _single_task(models: Sequence[ModelRow]) -> list[Caveat]:
         return []
     message = "the paper's interval resamples tasks, and one task cannot be resampled"
     return [Caveat("one_task", message, ("models.fsi_ci_paper", "models.psi_ci_paper", "models.nfsi_ci_paper"))]
+
+
+def _no_split(rows: Sequence[SensitivityRow]) -> list[Caveat]:
+    if not any(row.format_part is None and row.fsi is not None for row in rows):
+        return []
+    message = "what a range is made of is seen pair by pair, on replies that the best and the worst wrapper both have"
+    parts = ("format_part", "content_part", "format_truncated", "format_noncompliant")
+    return [Caveat("no_split", message, tuple(f"sensitivity.{part}" for part in parts))]
 
 
 def _no_votes(cells: Sequence[CellRow]) -> list[Caveat]:

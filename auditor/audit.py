@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
@@ -10,25 +11,29 @@ from pathlib import Path
 import msgspec
 
 import auditor
-from auditor import plan, prepare
-from auditor.endpoints import PROVIDERS, Endpoint, local, resolve
-from auditor.endpoints.llamacpp import Tokenizer
-from auditor.endpoints.transport import TRANSPORTS, Transport
-from auditor.errors import ConflictError, Interrupted
+from auditor import estimate, lanes, prepare, probing
+from auditor.endpoints import Endpoint, Pool
+from auditor.endpoints.tokenizers import build_of
+from auditor.errors import BudgetError, ConflictError, Interrupted, PreflightError
+from auditor.estimate import Estimate
+from auditor.figures import Check
 from auditor.folders import default_folder, describe, opened
-from auditor.parsing import gold_reply
+from auditor.journal import Journal
+from auditor.lanes import Model, Planned
+from auditor.pacing import Budget
+from auditor.plan import pairs
 from auditor.prepare import Prepared
-from auditor.records import Generation, Request
+from auditor.records import Arm, Findings, Generation, Price, Request
 from auditor.report.value import Report
 from auditor.results import finish
-from auditor.send import Lane, Meter, send
+from auditor.send import Lane, Meter, Retry, send
 from auditor.store import Store
-from auditor.study import ModelSpec, Study
+from auditor.study import Study
 
 Say = Callable[[str], None]
 Progress = Callable[[Meter], AbstractContextManager[None]]
-Walk = Callable[[], Iterator[Request]]
-"""One model's plan, walked again from the start at each call."""
+Confirm = Callable[[Estimate, bool], bool]
+"""(what the run takes, whether a model's provider asks for money) -> whether to go on."""
 
 
 def quiet(_: str) -> None:
@@ -40,43 +45,80 @@ def no_progress(_: Meter) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def run(study: Study, out: Path | None = None, *, say: Say = quiet, progress: Progress = no_progress) -> Report:
-    """Audit: send what is not answered yet, read it, measure, write everything into `out`.
+def go_on(_: Estimate, __: bool) -> bool:
+    """Ask nobody."""
+    return True
+
+
+def run(
+    study: Study,
+    out: Path | None = None,
+    *,
+    reuse: Path | None = None,
+    say: Say = quiet,
+    progress: Progress = no_progress,
+    confirm: Confirm = go_on,
+) -> Report:
+    """Audit: send what is not answered yet, read it, measure, write everything into `out`. `reuse` is an earlier run
+    whose replies to equal requests are taken.
 
     Raises UsageError and FileError before anything is written, EndpointDown and RequestRefused when an endpoint ends
-    the run, Interrupted on Ctrl-C; what was answered until then is kept.
+    the run, BudgetError when the money or the time does, Interrupted on Ctrl-C; what was answered until then is kept.
     """
     prepared = prepare.prepare(study)
-    places = [_place(spec, say) for spec in study.specs]
+    where = lanes.spots(study, say)
     folder = out or default_folder(study.title)
     with ExitStack() as stack:
+        earlier = None if reuse is None else stack.enter_context(Store(reuse, writable=False))
         store = stack.enter_context(opened(folder))
         _check_same(store, study, folder)
         _describe(store, study, prepared)
-        endpoints = [_endpoint(spec, place, study, stack, say) for spec, place in zip(study.specs, places, strict=True)]
-        tokenizers = {
-            spec.alias: tool for spec, place in zip(study.specs, endpoints, strict=True) if (tool := place[1])
-        }
-        limit = _limit(store, prepared, tokenizers)
-        walks = _walks(store, prepared, [endpoint for endpoint, _ in endpoints], tokenizers, limit)
-        checks = prepare.preflight(prepared, limit, tokenizers)
-        store.put_preflight(checks)
-        for check in checks:
-            if check.status != "ok":
-                say(f"preflight: {check.message}")
-        _send(store, prepared, walks, folder, say, progress)
+        models = lanes.opened(study, where, stack, say)
+        plans, checks = _planned(store, prepared, models)
+        if earlier is not None and reuse is not None:
+            say(f"{_reused(store, earlier, prepared, plans, folder, reuse.name):,} replies taken from {reuse}")
+        counts = [_left(store, prepared, one, folder) for one in plans]
+        if any(counts):
+            try:
+                plans, found = _probed(store, prepared, plans)
+            except KeyboardInterrupt:
+                raise Interrupted("stopped before the first question", "run the same command again") from None
+            counts = [_left(store, prepared, one, folder) for one in plans]
+        else:
+            found = [known for one in plans for known in _known(store, one).values()]
+        checks += [check for one in found for check in probing.checks(one, study.seeds > 1)]
+        _tell(store, study, checks, say)
+        if any(counts):
+            _ask_first(store, prepared, plans, counts, found, say, confirm)
+        _send(store, prepared, plans, counts, folder, say, progress)
         return finish(store, folder, prepared.readers)
 
 
-def _place(spec: ModelSpec, say: Say) -> tuple[str, str | None] | Path:
-    """Where a model is: (URL, key), or its weights. Raises UsageError before anything is written."""
-    if spec.provider == "local":
-        return local.weights(spec.id, say)
-    return resolve(spec.provider, spec.base_url)
+def plan(study: Study, out: Path | None = None, *, say: Say = quiet) -> Estimate:
+    """What a run would take. Asks no model; at most the price list is fetched. `out` is a run to be gone on with."""
+    prepared = prepare.prepare(study)
+    where = lanes.spots(study, say)
+    listed: dict[str, Price | None] = {}
+    folder = out or default_folder(study.title)
+    limits = study.limits or (prepare.sufficient_limit(prepared, {"": prepare.GuessedTokens()}),)
+    arms = study.arms(limits)
+    found = []
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(folder, writable=False)) if (folder / "run.sqlite").is_file() else None
+        for spec, text, spot in zip(study.specs, study.models, where, strict=True):
+            place = None if isinstance(spot, Path) else spot[0]
+            cost = lanes.price(study, spec, text, place, listed, say)
+            model = Model(spec, Pool([]), None, cost)
+            padding, budgets = prepare.guessed_padding(prepared, store.budgets() if store else {})
+            one = Planned(model, lanes.sampling(study, spec, arms), padding)
+            left = one.count(prepared) if store is None else _left(store, prepared, one, folder)
+            load = lanes.load(prepared, one, budgets, left)
+            found.append(estimate.estimate(spec.alias, load, cost, None, store.rate(spec.alias) if store else None))
+    return Estimate(tuple(found))
 
 
 _FIXED = ("temperature", "top_p", "pad", "shots", "stop", "seed")
-"""What an extended run must keep; more seeds, items, wrappers and models are welcome."""
+"""What an extended run must keep; more seeds, items, wrappers, enforcement and models are welcome."""
 
 
 def _check_same(store: Store, study: Study, folder: Path) -> None:
@@ -92,9 +134,10 @@ def _check_same(store: Store, study: Study, folder: Path) -> None:
             hint = f"name another --out, or keep {field}"
             raise ConflictError(f"--out {folder} holds another study's run: {field} was {was}, now {now}", hint)
     limit = store.meta("max_tokens")
-    if study.max_tokens != "auto" and limit is not None and int(limit) != study.max_tokens:
-        message = f"--out {folder} holds another study's run: max_tokens was {limit}, now {study.max_tokens}"
-        raise ConflictError(message, "name another --out, or keep max_tokens")
+    now = ",".join(map(str, study.limits))
+    if now and limit is not None and limit != now:
+        message = f"--out {folder} holds another study's run: max_tokens was {limit}, now {now}"
+        raise ConflictError(message, f"keep max_tokens, or name another --out and take its replies: --reuse {folder}")
     for alias, body in study.extra_bodies.items():
         was_body = before.extra_bodies.get(alias, body)
         if was_body != body:
@@ -112,76 +155,97 @@ def _describe(store: Store, study: Study, prepared: Prepared) -> None:
     store.put_wrappers(prepared.wrappers)
     for task in prepared.tasks:
         store.put_items(task.name, task.items)
-    store.put_cells(
-        (spec.alias, task.name, wrapper.name, "none")
-        for spec in study.specs
-        for task in prepared.tasks
-        for wrapper in prepared.wrappers
-    )
     describe(store, study.title)
     store.set_meta(
         study=msgspec.json.encode(study).decode(),
         study_digest=study.digest,
         seed=str(study.seed),
         auditor_version=auditor.__version__,
+        sources=msgspec.json.encode({task.name: task.source for task in prepared.tasks}).decode(),
     )
 
 
-def _endpoint(
-    spec: ModelSpec, place: tuple[str, str | None] | Path, study: Study, stack: ExitStack, say: Say
-) -> tuple[Endpoint, Tokenizer | None]:
-    """The endpoint of a model, started where it is this machine's, with its tokenizer where it has one."""
-    if isinstance(place, Path):
-        say(f"starting llama.cpp with {place.name} on loopback")
-        server = stack.enter_context(local.LocalServer(place, spec.alias, slots=min(study.concurrency, 8)))
-        place = (server.base_url, server.key)
-    url, key = place
-    transport: Transport = TRANSPORTS[study.transport]()
-    model_id = spec.alias if spec.provider == "local" else spec.id
-    endpoint = Endpoint(PROVIDERS[spec.provider], model_id, url, key, transport)
-    if spec.provider not in ("local", "llamacpp"):
-        return endpoint, None
-    tokenizer = Tokenizer(url, endpoint.auth)
-    stack.callback(tokenizer.close)
-    return endpoint, tokenizer
+# Plans and preflight -------------------------------------------------------------------------------------------
 
 
-def _limit(store: Store, prepared: Prepared, tokenizers: dict[str, Tokenizer]) -> int:
-    """The token limit, fixed at the first plan."""
-    known, asked = store.meta("max_tokens"), prepared.study.max_tokens
-    if known is not None:
-        return int(known)
-    limit = prepare.sufficient_limit(prepared, tokenizers) if asked == "auto" else asked
-    store.set_meta(max_tokens=str(limit))
-    return limit
+def _planned(store: Store, prepared: Prepared, models: Sequence[Model]) -> tuple[list[Planned], list[Check]]:
+    """Each model's plan, and what can be checked without a completion."""
+    tokenizers = {model.spec.alias: model.tokenizer for model in models if model.tokenizer is not None}
+    limits = lanes.limits(store, prepared, tokenizers)
+    arms = prepared.study.arms(limits)
+    _put_cells(store, prepared, arms)
+    return lanes.planned(store, prepared, models, arms), prepare.preflight(prepared, limits, tokenizers)
 
 
-def _walks(
-    store: Store, prepared: Prepared, endpoints: Sequence[Endpoint], tokenizers: dict[str, Tokenizer], limit: int
-) -> list[tuple[Endpoint, Walk]]:
-    """Each model's endpoint and plan."""
-    study = prepared.study
-    found = []
-    for spec, endpoint in zip(study.specs, endpoints, strict=True):
-        padding, new = prepare.padding(prepared, store.budgets(), tokenizers.get(spec.alias))
-        store.put_budgets(new)
-        sampling = plan.Sampling(
-            model=spec.alias,
-            model_id=endpoint.model_id,
-            max_tokens=limit,
-            temperature=study.temperature,
-            top_p=study.top_p,
-            seeds=study.seeds,
-            shots=study.shots,
-            stop=study.stop,
-            extra_body=study.extra_bodies[spec.alias],
-        )
-        found.append((endpoint, _walk(sampling, prepared, padding)))
-    return found
+def _put_cells(store: Store, prepared: Prepared, arms: Sequence[Arm]) -> None:
+    store.put_cells(
+        (spec.alias, task.name, wrapper.name, arm.name)
+        for spec in prepared.study.specs
+        for task in prepared.tasks
+        for wrapper, arm in pairs(prepared.wrappers, arms)
+    )
 
 
-def _walk(sampling: plan.Sampling, prepared: Prepared, padding: plan.Padding) -> Walk:
-    return lambda: plan.requests(sampling, prepared.tasks, prepared.wrappers, padding, gold_reply)
+def _known(store: Store, one: Planned) -> dict[Endpoint, Findings]:
+    """What earlier preflights found out about a model's servers."""
+    known = store.findings()
+    keys = {endpoint: (one.model.spec.alias, endpoint.base_url) for endpoint in one.model.pool.endpoints}
+    return {endpoint: known[key] for endpoint, key in keys.items() if key in known}
+
+
+def _probed(store: Store, prepared: Prepared, plans: Sequence[Planned]) -> tuple[list[Planned], list[Findings]]:
+    """Preflight on every server that was not asked before, or is another build now; the plans without the arms that
+    a server refuses."""
+    kept, everything = [], []
+    for one in plans:
+        question = lanes.question(prepared, one)
+        found = []
+        for endpoint in one.model.pool.endpoints:
+            findings = _probe(store, prepared.study, one, endpoint, question)
+            if findings is not None:
+                endpoint.adaptations = {known.parameter: known for known in findings.adaptations}
+                endpoint.routing = findings.routing
+                found.append(findings)
+        kept.append(lanes.without_refused(one, found))
+        everything += found
+    return kept, everything
+
+
+def _probe(store: Store, study: Study, one: Planned, endpoint: Endpoint, question: probing.Question) -> Findings | None:
+    known = _known(store, one).get(endpoint)
+    if not study.preflight:
+        return known
+    build = build_of(endpoint.place)
+    if known is not None and known.build in (build, None if build else known.build):
+        judged = {canary.enforce for canary in known.canaries}
+        if judged >= set(question.held):
+            return known
+
+    def log(purpose: str, generation: Generation) -> None:
+        store.put_calls([(purpose, generation)])
+
+    async def ask() -> Findings:
+        try:
+            return await probing.probe(endpoint, question, build, log, Retry())
+        finally:
+            await endpoint.close()
+
+    findings = asyncio.run(ask())
+    store.put_findings(findings)
+    return findings
+
+
+def _tell(store: Store, study: Study, checks: Sequence[Check], say: Say) -> None:
+    store.put_preflight(checks)
+    bad = [check for check in checks if check.status != "ok"]
+    if bad and study.strict_preflight:
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        raise PreflightError(f"preflight: {bad[0].message}{more}", "mend it, or go on without --strict-preflight")
+    for check in bad:
+        say(f"preflight: {check.message}")
+
+
+# What is left --------------------------------------------------------------------------------------------------
 
 
 def _pending(store: Store, requests: Iterator[Request], folder: Path) -> Iterator[Request]:
@@ -196,70 +260,96 @@ def _pending(store: Store, requests: Iterator[Request], folder: Path) -> Iterato
             yield request
 
 
-def _send(
-    store: Store, prepared: Prepared, walks: Sequence[tuple[Endpoint, Walk]], folder: Path, say: Say, progress: Progress
+def _left(store: Store, prepared: Prepared, one: Planned, folder: Path) -> int:
+    if not store.has_answers():
+        return one.count(prepared)
+    return sum(1 for _ in _pending(store, one.requests(prepared), folder))
+
+
+def _reused(store: Store, earlier: Store, prepared: Prepared, plans: Sequence[Planned], folder: Path, name: str) -> int:
+    """Take the replies of an earlier run to requests that are equal to the byte; returns how many."""
+    answers, taken = earlier.answers(), 0
+    for one in plans:
+        wanted = (r for r in _pending(store, one.requests(prepared), folder) if r.digest in answers)
+        while batch := list(itertools.islice(wanted, 1000)):
+            store.append_reused(((request, *earlier.reply(answers[request.digest])) for request in batch), name)
+            taken += len(batch)
+    return taken
+
+
+def _ask_first(
+    store: Store,
+    prepared: Prepared,
+    plans: Sequence[Planned],
+    counts: Sequence[int],
+    found: Sequence[Findings],
+    say: Say,
+    confirm: Confirm,
 ) -> None:
-    study, resumed = prepared.study, store.has_answers()
-    planned = plan.planned(prepared.tasks, prepared.wrappers, study.seeds) * len(walks)
-    left = sum(1 for _, walk in walks for _ in _pending(store, walk(), folder)) if resumed else planned
+    """Say what the run takes, and let the user stop it. Raises Interrupted."""
+    study, estimates = prepared.study, []
+    for one, left in zip(plans, counts, strict=True):
+        alias = one.model.spec.alias
+        rate = store.rate(alias) or lanes.expected_rate(study, [known for known in found if known.model == alias])
+        load = lanes.load(prepared, one, store.budgets(), left)
+        estimates.append(estimate.estimate(alias, load, one.model.price, lanes.characters_a_token(prepared, one), rate))
+    total = Estimate(tuple(estimates))
+    say(estimate.sentence(total))
+    if not confirm(total, any(one.model.pool.endpoints[0].place.dialect.key_needed for one in plans)):
+        raise Interrupted("not started", "--max-cost USD sets a limit, --yes asks nothing")
+
+
+# Sending -------------------------------------------------------------------------------------------------------
+
+
+def _send(
+    store: Store,
+    prepared: Prepared,
+    plans: Sequence[Planned],
+    counts: Sequence[int],
+    folder: Path,
+    say: Say,
+    progress: Progress,
+) -> None:
+    study, resumed, left = prepared.study, store.has_answers(), sum(counts)
+    planned = sum(one.count(prepared) for one in plans)
     store.set_meta(planned=str(max(planned, int(store.meta("planned") or 0))))
     before = f", {planned - left:,} answered before" if resumed else ""
     say(f"{planned:,} generations planned{before}, into {folder}")
     if not left:
         return
-    lanes = [
-        Lane(
-            spec.alias,
-            endpoint,
-            _pending(store, walk(), folder) if resumed else walk(),
-            study.concurrency,
-            answered_before=store.has_answers(spec.alias),
-        )
-        for spec, (endpoint, walk) in zip(study.specs, walks, strict=True)
-    ]
-    meter = Meter(total=left)
-    journal = _Journal(store)
+    ways = [_lane(store, prepared, one, resumed, folder) for one in plans]
+    budget = Budget(study.max_cost, store.counts()["cost_usd"] or 0.0, study.max_minutes and study.max_minutes * 60)
+    meter, journal = Meter(total=left), Journal(store)
     try:
         with progress(meter):
-            asyncio.run(_fan_out(lanes, [endpoint for endpoint, _ in walks], journal, meter))
+            asyncio.run(_fan_out(ways, plans, journal, meter, budget))
     except KeyboardInterrupt:
         kept = f"{planned - left + meter.answered:,} of {planned:,} generations are kept"
         raise Interrupted(f"stopped: {kept} in {folder}", "run the same command again to go on") from None
+    if budget.over is not None:
+        kept = f"{planned - left + meter.answered:,} of {planned:,} generations are kept in {folder}"
+        spent = f"${budget.spent:.4f} of ${study.max_cost:.4f} spent, " if study.max_cost else ""
+        hint = "raise the limit and run the same command again; auditor report shows what is there"
+        raise BudgetError(f"stopped by the budget ({budget.over}): {spent}{kept}", hint)
 
 
-async def _fan_out(lanes: list[Lane], endpoints: Sequence[Endpoint], journal: _Journal, meter: Meter) -> None:
+def _lane(store: Store, prepared: Prepared, one: Planned, resumed: bool, folder: Path) -> Lane:
+    requests = one.requests(prepared)
+    price = one.model.price
+    return Lane(
+        one.model.spec.alias,
+        one.model.pool,
+        _pending(store, requests, folder) if resumed else requests,
+        lanes.pace(prepared.study),
+        answered_before=store.has_answers(one.model.spec.alias),
+        **({} if price is None else {"most": lambda request: estimate.most_usd(price, request)}),
+    )
+
+
+async def _fan_out(ways: list[Lane], plans: Sequence[Planned], journal: Journal, meter: Meter, budget: Budget) -> None:
     try:
-        await send(lanes, journal.commit, meter)
+        await send(ways, journal.commit, meter, budget=budget, abandon=journal.abandon)
     finally:
-        for endpoint in endpoints:
-            await endpoint.close()
-
-
-class _Journal:
-    """Commits whatever is queued as soon as the loop is free, in one transaction, without a timer."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._queue: list[tuple[Generation, asyncio.Future[None]]] = []
-
-    async def commit(self, generation: Generation) -> None:
-        """Returns when the generation is in the journal."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        self._queue.append((generation, done))
-        if len(self._queue) == 1:
-            loop.call_soon(self._flush)
-        await done
-
-    def _flush(self) -> None:
-        queue, self._queue = self._queue, []
-        try:
-            self._store.append([generation for generation, _ in queue])
-        except Exception as error:  # whatever it is, a worker that waits for ever would be worse
-            for _, done in queue:
-                if not done.done():
-                    done.set_exception(error)
-            return
-        for _, done in queue:
-            if not done.done():
-                done.set_result(None)
+        for one in plans:
+            await one.model.pool.close()

@@ -18,7 +18,8 @@ from auditor.records import Contract, Item, Outcome, Parser, Reply, Row, Wrapper
 from auditor.report.value import Report
 from auditor.results import PLAIN_TEXT, finish, given, judged
 from auditor.results import outcomes as outcomes_of
-from auditor.store import Store, StoredItem
+from auditor.store import Store
+from auditor.stored import StoredItem
 
 
 def import_rows(source: Path, out: Path | None, parsers: Sequence[str], wrappers: Sequence[str]) -> Report:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from auditor import catalogue, prepare, study, tasks
+from auditor import catalogue, prepare, settings, tasks
 from auditor.errors import AuditorError
 from auditor.parsing import Reader, canonical, compile_parser
 from auditor.records import AnswerSpace, Parser, ParserExample, Reply, Task, Wrapper, WrapperExample
@@ -61,7 +61,7 @@ def _toml(path: Path, columns: set[str]) -> Iterator[Finding]:
         parser = catalogue.read_parser(path)
         yield _examples(path, f"parser {parser.name}", _parser_faults(parser), len(parser.examples))
     elif keys & {"models", "tasks", "items", "seeds", "parsers"}:
-        built, _ = study.build({}, str(path))
+        built, _ = settings.build({}, str(path))
         prepare.prepare(built)
         yield Finding(str(path), True, f"study of {len(built.models)} models, {len(built.tasks)} tasks")
     else:

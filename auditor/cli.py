@@ -14,6 +14,7 @@ from auditor.errors import AuditorError, IncompleteError, Interrupted
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from auditor.estimate import Estimate
     from auditor.report.value import Report
     from auditor.study import Study
 
@@ -28,22 +29,46 @@ app = typer.Typer(
 
 # Options that several commands share ---------------------------------------------------------------------------
 
-Models = Annotated[str | None, typer.Option(help="[alias=]provider/id[@base_url], separated by commas.")]
+Models = Annotated[
+    str | None,
+    typer.Option(help="[alias=]provider/id[@base_url...], separated by commas; several URLs share work."),
+]
 Tasks = Annotated[
-    str | None, typer.Option(help="Bundled tasks or files (.jsonl, .csv, .parquet), separated by commas.")
+    str | None, typer.Option(help="Bundled or hub tasks, or files (.jsonl, .csv, .parquet), separated by commas.")
 ]
 Wrappers = Annotated[str | None, typer.Option(help="Wrapper names or .toml files, or all; separated by commas.")]
 Parsers = Annotated[str | None, typer.Option(help="Parser names or .toml files, separated by commas.")]
 Seeds = Annotated[int | None, typer.Option(help="How many seeds: 0..K-1 are sent.  [default: 5; a local model: 2]")]
 Items = Annotated[int | None, typer.Option(help="Items per task, drawn by seed.  [default: 200; a local model: 10]")]
 MaxTokens = Annotated[
-    str | None, typer.Option(help="Completion limit, or auto: enough for a valid reply.  [default: auto]")
+    str | None,
+    typer.Option(help="Completion limit; several (24,256) are a factor; auto: a valid reply fits.  [default: auto]"),
+]
+Enforce = Annotated[
+    str | None,
+    typer.Option(help="Decode-time enforcement: none, json_object, json_schema, grammar.  [default: none]"),
 ]
 Temperature = Annotated[float | None, typer.Option(help="Sampling temperature.  [default: 0.7]")]
 Pad = Annotated[str | None, typer.Option(help="Equal prompt lengths: chars, item, tokens or none.  [default: chars]")]
 Shots = Annotated[int | None, typer.Option(help="Worked examples before each question.  [default: 0]")]
-Concurrency = Annotated[int | None, typer.Option(help="Requests in flight per model.  [default: 16; a local model: 8]")]
-Transport = Annotated[str | None, typer.Option(help="HTTP client: aiohttp or httpx.  [default: aiohttp]")]
+Concurrency = Annotated[
+    str | None,
+    typer.Option(help="Requests in flight per model; auto: as many as pay.  [default: auto; a local model: 8]"),
+]
+Rpm = Annotated[int | None, typer.Option(help="Requests a minute per model, at most.")]
+Tpm = Annotated[int | None, typer.Option(help="Tokens a minute per model, at most.")]
+Timeout = Annotated[float | None, typer.Option(help="Seconds until a request counts as lost.  [default: 300]")]
+MaxCost = Annotated[float | None, typer.Option(help="USD the whole run may cost; it stops before, exit 4.")]
+MaxMinutes = Annotated[float | None, typer.Option(help="Minutes until no new request is sent, exit 4.")]
+Prices = Annotated[
+    Path | None, typer.Option(help='A .toml of prices: ["provider/id"], prompt and completion in USD per 1M tokens.')
+]
+Preflight = Annotated[
+    bool | None, typer.Option("--preflight/--no-preflight", help="Ask a handful of calls first: key, model, seed, ...")
+]
+Strict = Annotated[bool | None, typer.Option("--strict-preflight", help="A preflight warning is an error.")]
+Reuse = Annotated[Path | None, typer.Option(help="An earlier run whose replies to equal requests are taken.")]
+Transport = Annotated[str | None, typer.Option(help="HTTP client: aiohttp, httpx or openai.  [default: aiohttp]")]
 Columns = Annotated[str | None, typer.Option(help="Columns of task files: question=prompt,answer=label.")]
 Source = Annotated[
     str | None, typer.Option("--study", help="A study: fsi, or a .toml file.  [default: ./auditor.toml if there]")
@@ -75,7 +100,9 @@ def _alone(
     epilog=_examples(
         "auditor run",
         "auditor run --models openai/gpt-4.1-mini --tasks cases.jsonl --wrappers all",
-        "auditor run --models a=compat/qwen@http://localhost:8000/v1,b=local/model.gguf --items 50 --seeds 3",
+        "auditor run --models a=vllm/qwen@http://localhost:8000/v1,b=local/model.gguf --items 50 --seeds 3",
+        "auditor run --models vllm/qwen --enforce none,grammar --max-tokens 24,256",
+        "auditor run --models openrouter/qwen/qwen-2.5-7b-instruct --study fsi --max-cost 5",
     )
 )
 def run(
@@ -89,10 +116,20 @@ def run(
     temperature: Temperature = None,
     pad: Pad = None,
     shots: Shots = None,
+    enforce: Enforce = None,
     concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    timeout: Timeout = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
+    prices: Prices = None,
+    preflight: Preflight = None,
+    strict_preflight: Strict = None,
     transport: Transport = None,
     columns: Columns = None,
     study: Source = None,
+    reuse: Reuse = None,
     out: Out = None,
     yes: Yes = False,
     quiet: Quiet = False,
@@ -102,11 +139,53 @@ def run(
 
     console = _stderr()
     told, notes = _study(study, **_options(locals()))
-    report = audit.run(told, out, say=_say(console, quiet, notes), progress=_progress(console, quiet))
+    report = audit.run(
+        told,
+        out,
+        reuse=reuse,
+        say=_say(console, quiet, notes),
+        progress=_progress(console, quiet),
+        confirm=_confirm(console, yes or told.max_cost is not None),
+    )
     _print_report(report)
     why = results.incomplete(report.summary)
     if why:
         raise IncompleteError(why, "run the same command again: only what is missing is asked")
+
+
+@app.command(
+    epilog=_examples(
+        "auditor plan --models openrouter/qwen/qwen-2.5-7b-instruct --study fsi",
+        "auditor plan --models openai/gpt-4.1-mini --tasks cases.jsonl --prices prices.toml",
+    )
+)
+def plan(
+    models: Models = None,
+    tasks: Tasks = None,
+    wrappers: Wrappers = None,
+    parsers: Parsers = None,
+    seeds: Seeds = None,
+    items: Items = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    pad: Pad = None,
+    shots: Shots = None,
+    enforce: Enforce = None,
+    concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    max_cost: MaxCost = None,
+    prices: Prices = None,
+    columns: Columns = None,
+    study: Source = None,
+    out: Out = None,
+) -> None:
+    """What a run would send: generations, tokens, cost, time. Asks no model."""
+    from auditor import audit, estimate
+
+    console = _stderr()
+    told, notes = _study(study, **_options(locals()))
+    typer.echo(estimate.table(audit.plan(told, out, say=_say(console, False, notes))))
 
 
 @app.command(
@@ -138,7 +217,16 @@ def gate(
     temperature: Temperature = None,
     pad: Annotated[str, typer.Option(help="Equal prompt lengths: chars, item, tokens or none.")] = "none",
     shots: Shots = None,
+    enforce: Enforce = None,
     concurrency: Concurrency = None,
+    rpm: Rpm = None,
+    tpm: Tpm = None,
+    timeout: Timeout = None,
+    max_cost: MaxCost = None,
+    max_minutes: MaxMinutes = None,
+    prices: Prices = None,
+    preflight: Preflight = None,
+    strict_preflight: Strict = None,
     transport: Transport = None,
     columns: Columns = None,
     study: Source = None,
@@ -158,7 +246,14 @@ def gate(
     options = _options(locals()) | {"wrappers": tuple(templates), "parsers": (parser,)}
     told, notes = _study(study, **options)
     rules = Rules(min_parseability, min_accuracy, max_fsi, claim)  # type: ignore[arg-type]
-    verdict, report = gating.gate(told, rules, out, say=_say(console, quiet, notes), progress=_progress(console, quiet))
+    verdict, report = gating.gate(
+        told,
+        rules,
+        out,
+        say=_say(console, quiet, notes),
+        progress=_progress(console, quiet),
+        confirm=_confirm(console, yes or told.max_cost is not None),
+    )
     if json is not None and str(json) != "-":
         json.write_bytes(judgement.as_json(verdict))
     if junit is not None:
@@ -317,14 +412,27 @@ def list_(
 # What stands between options and stages ------------------------------------------------------------------------
 
 
+_SAME = ("seeds", "items", "temperature", "pad", "shots", "rpm", "tpm", "timeout", "max_cost", "max_minutes",
+         "preflight", "strict_preflight", "transport")  # fmt: skip
+"""Options that are study fields as they are."""
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
 def _options(given: dict[str, Any]) -> dict[str, Any]:
     """The options of `run` and `gate` as study fields; None stays None, so that files and defaults can speak."""
-    names = ("seeds", "items", "temperature", "pad", "shots", "concurrency", "transport")
-    options: dict[str, Any] = {name: given[name] for name in names}
-    for name in ("models", "tasks", "wrappers", "parsers"):
+    options: dict[str, Any] = {name: given.get(name) for name in _SAME}
+    for name in ("models", "tasks", "wrappers", "parsers", "enforce"):
         options[name] = _split(given.get(name)) if not isinstance(given.get(name), list) else None
-    limit = given["max_tokens"]
-    options["max_tokens"] = int(limit) if limit is not None and limit.lstrip("-").isdigit() else limit
+    limits = [_number(text) for text in _split(given["max_tokens"]) or ()]
+    options["max_tokens"] = None if not limits else limits[0] if len(limits) == 1 else tuple(limits)
+    options["concurrency"] = None if given["concurrency"] is None else _number(given["concurrency"])
+    if given.get("prices") is not None:
+        from auditor import settings
+
+        options["prices"] = settings.read_prices(given["prices"])
     if given["columns"]:
         options["task_options"] = {"*": {"columns": _pairs(given["columns"])}}
     return options
@@ -332,13 +440,13 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
 
 def _study(source: str | None, **options: Any) -> tuple[Study, list[str]]:
     """The study, and what the user should know of it once it turns out to be a good one."""
-    from auditor import study
+    from auditor import settings
 
     notes = []
     if source is None and Path("auditor.toml").is_file():
         source = "auditor.toml"
         notes.append("using ./auditor.toml")
-    built, about = study.build(options, source)
+    built, about = settings.build(options, source)
     return built, [*notes, *about]
 
 
@@ -385,6 +493,28 @@ def _progress(console: Console, quiet: bool) -> Any:
     from auditor import audit, progress
 
     return audit.no_progress if quiet else lambda meter: progress.shown(meter, console)
+
+
+_ASK_ABOVE_USD = 1.0
+_ASK_ABOVE_GENERATIONS = 1000
+"""Where a price is not known."""
+
+
+def _confirm(console: Console, agreed: bool) -> Any:
+    """Ask before money is spent, on a terminal; elsewhere nobody can answer, and that is an error."""
+    from auditor.errors import UsageError
+
+    def confirm(total: Estimate, paid: bool) -> bool:
+        cost = total.cost_usd
+        small = cost[1] <= _ASK_ABOVE_USD if cost else not paid or total.generations <= _ASK_ABOVE_GENERATIONS
+        if agreed or small:
+            return True
+        price = f"up to ${cost[1]:,.2f}" if cost else "an amount that nobody told us"
+        if not (sys.stdin.isatty() and console.is_terminal):
+            raise UsageError(f"this run may cost {price}", "--yes agrees to that, --max-cost USD sets a limit")
+        return typer.confirm(f"this run may cost {price}; go on?", err=True)
+
+    return confirm
 
 
 def _print_report(report: Report) -> None:

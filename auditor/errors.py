@@ -3,11 +3,13 @@
 AuditorError                 one line, a hint, an exit code
 ├── UsageError          2    an option or a name that cannot be
 │   ├── FileError       2    a file that is not what it should be: path, line, field
-│   └── ConflictError   2    the run folder holds something else
+│   ├── ConflictError   2    the run folder holds something else
+│   └── PreflightError  2    --strict-preflight, and something would spoil the run
 ├── EndpointError       3    an endpoint does not do its part
 │   ├── EndpointDown    3    nothing listens, or nothing answers any more
 │   └── RequestRefused  2    the key, the model or a parameter was refused
 ├── IncompleteError     3    not enough was measured
+├── BudgetError         4    the money or the time that a run may use is used
 └── Interrupted       130    the user stopped it
 """
 
@@ -46,6 +48,10 @@ class ConflictError(UsageError):
     """The run folder holds something that this study may not touch."""
 
 
+class PreflightError(UsageError):
+    """Something would spoil the run, and the user wants that to be an error."""
+
+
 class EndpointError(AuditorError):
     """An endpoint does not do its part."""
 
@@ -66,6 +72,12 @@ class IncompleteError(AuditorError):
     """Not enough was measured for the question asked."""
 
     exit_code = 3
+
+
+class BudgetError(AuditorError):
+    """The money or the time that a run may use is used; what was measured is kept."""
+
+    exit_code = 4
 
 
 class Interrupted(AuditorError):

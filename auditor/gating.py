@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from auditor import audit, prepare
 from auditor.errors import UsageError
+from auditor.figures import Interval
 from auditor.folders import default_folder
 from auditor.measure import Cell, Measured, measure
-from auditor.records import Interval
 from auditor.report.value import Report
 from auditor.stats import intervals, simultaneous
 from auditor.store import Store
@@ -31,6 +31,7 @@ def gate(
     *,
     say: audit.Say = audit.quiet,
     progress: audit.Progress = audit.no_progress,
+    confirm: audit.Confirm = audit.go_on,
 ) -> tuple[Verdict, Report]:
     """Run the templates of `study.wrappers` on its cases with its one parser, and judge. Raises UsageError."""
     check(rules, study)
@@ -44,7 +45,7 @@ def gate(
     cases = sum(len(task.items) for task in prepared.tasks)
     for line in provable(rules.claim, cases, len(prepared.wrappers)):
         say(line)
-    report = audit.run(study, out or _folder(study, prepared), say=say, progress=progress)
+    report = audit.run(study, out or _folder(study, prepared), say=say, progress=progress, confirm=confirm)
     return verdict(report.path, rules, study.parsers[0]), report
 
 
@@ -89,10 +90,13 @@ def provable(claim: Claim, cases: int, wrappers: int) -> list[str]:
 
 
 def measures(measured: Measured, by_seed: Sequence[SeedRow]) -> list[Measure]:
-    """What can be judged: parseability and accuracy per (model, wrapper), FSI per model, pooled over all cases."""
+    """What can be judged: parseability and accuracy per (model and arm, wrapper), FSI per model and arm, pooled over
+    all cases."""
     groups: dict[str, dict[str, list[Cell]]] = {}
     for cell in measured.cells:
-        groups.setdefault(cell.key.model, {}).setdefault(cell.key.wrapper, []).append(cell)
+        arm = cell.key.arm
+        name = cell.key.model if arm == "none" else f"{cell.key.model} ({arm})"
+        groups.setdefault(name, {}).setdefault(cell.key.wrapper, []).append(cell)
     found = []
     for model, wrappers in groups.items():
         for wrapper, cells in wrappers.items():

@@ -23,7 +23,12 @@ def table(what: str) -> str:
         case "parsers":
             rows = [(parser.name, parser.summary) for parser in catalogue.parsers(catalogue.names("parsers"))]
         case "tasks":
-            rows = [*tasks.BUNDLED.items(), ("<path>", "a .jsonl, .csv or .parquet file of your own")]
+            rows = [
+                *tasks.BUNDLED.items(),
+                *tasks.HUB.items(),
+                ("<path>", "a .jsonl, .csv or .parquet file of your own"),
+                ("<path>.json", "TACRED, from your own copy"),
+            ]
         case "models":
             rows = [(EMBEDDED, "the embedded default: runs here, no key"), *_providers()]
         case _:

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from auditor.constraints import applies, constraint
 from auditor.prompts import GoldReply, characters, filler, has_slot, render
-from auditor.records import Item, Message, Request, Task, Wrapper
+from auditor.records import Arm, Item, Message, Request, Task, Wrapper
 
 Padding = Callable[[str, str, Wrapper, int], str]
 """(task, item, wrapper, characters of the unpadded prompt) -> what goes into the slot."""
@@ -23,13 +24,12 @@ class Sampling(Struct, frozen=True):
 
     model: str
     model_id: str
-    max_tokens: int
+    arms: tuple[Arm, ...]
     temperature: float
     top_p: float
     seeds: int
     shots: int = 0
     stop: tuple[str, ...] = ()
-    arm: str = "none"
     extra_body: dict[str, Any] = {}
 
 
@@ -40,20 +40,25 @@ def requests(
     padding: Padding,
     gold_reply: GoldReply,
 ) -> Iterator[Request]:
-    """Every generation of one model. All wrappers of an item stand together and seeds go outermost, so that a run
-    that stops early has measured every wrapper on the same items."""
+    """Every generation of one model. All wrappers and arms of an item stand together and seeds go outermost, so that
+    a run that stops early has measured all of them on the same items."""
     most = max((len(task.items) for task in tasks), default=0)
     for seed in range(sampling.seeds):
         for index in range(most):
             for task in tasks:
                 if index < len(task.items):
                     for wrapper in wrappers:
-                        yield _request(sampling, task, task.items[index], wrapper, seed, padding, gold_reply)
+                        yield from _requests(sampling, task, task.items[index], wrapper, seed, padding, gold_reply)
 
 
-def planned(tasks: Sequence[Task], wrappers: Sequence[Wrapper], seeds: int) -> int:
+def planned(tasks: Sequence[Task], wrappers: Sequence[Wrapper], arms: Sequence[Arm], seeds: int) -> int:
     """How many generations one model is asked for."""
-    return sum(len(task.items) for task in tasks) * len(wrappers) * seeds
+    return sum(len(task.items) for task in tasks) * len(pairs(wrappers, arms)) * seeds
+
+
+def pairs(wrappers: Sequence[Wrapper], arms: Sequence[Arm]) -> list[tuple[Wrapper, Arm]]:
+    """Which wrappers each arm has: JSON is enforced only where it is asked for."""
+    return [(wrapper, arm) for arm in arms for wrapper in wrappers if applies(arm.enforce, wrapper.contract)]
 
 
 def shots_of(task: Task, item: Item, shots: int) -> tuple[Item, ...]:
@@ -89,7 +94,7 @@ def no_padding(task: str, item: str, wrapper: Wrapper, length: int) -> str:
     return ""
 
 
-def _request(
+def _requests(
     sampling: Sampling,
     task: Task,
     item: Item,
@@ -97,40 +102,49 @@ def _request(
     seed: int,
     padding: Padding,
     gold_reply: GoldReply,
-) -> Request:
+) -> Iterator[Request]:
+    """One item under one wrapper in every arm: the prompt is the same in all of them."""
     shots = shots_of(task, item, sampling.shots)
     messages = render(wrapper, item, shots, gold_reply, "")
     if has_slot(wrapper):
         pad = padding(task.name, item.id, wrapper, characters(messages))
         messages = render(wrapper, item, shots, gold_reply, pad)
     prompt = _digest(messages)
-    return Request(
-        model=sampling.model,
-        task=task.name,
-        item=item.id,
-        wrapper=wrapper.name,
-        arm=sampling.arm,
-        seed=seed,
-        digest=_digest((sampling.model_id, prompt, seed, _fixed(sampling))),
-        prompt=prompt,
-        messages=messages,
-        max_tokens=sampling.max_tokens,
-        temperature=sampling.temperature,
-        top_p=sampling.top_p,
-        stop=sampling.stop,
-        shots=sampling.shots,
-        extra_body=sampling.extra_body,
-    )
+    for arm in sampling.arms:
+        if not applies(arm.enforce, wrapper.contract):
+            continue
+        held = constraint(arm.enforce, wrapper.contract, item.space)
+        fixed = _fixed(sampling, arm)
+        if held is not None:  # the order of a schema's properties is the order in which they are written
+            fixed["constraint"] = msgspec.json.encode(held).decode()
+        yield Request(
+            model=sampling.model,
+            task=task.name,
+            item=item.id,
+            wrapper=wrapper.name,
+            arm=arm.name,
+            seed=seed,
+            digest=_digest((sampling.model_id, prompt, seed, fixed)),
+            prompt=prompt,
+            messages=messages,
+            max_tokens=arm.max_tokens,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            stop=sampling.stop,
+            shots=sampling.shots,
+            extra_body=sampling.extra_body,
+            constraint=held,
+        )
 
 
-def _fixed(sampling: Sampling) -> dict[str, Any]:
+def _fixed(sampling: Sampling, arm: Arm) -> dict[str, Any]:
     return {
         "api": "chat",
         "stop": sampling.stop,
-        "max_tokens": sampling.max_tokens,
+        "max_tokens": arm.max_tokens,
         "temperature": float(sampling.temperature),
         "top_p": float(sampling.top_p),
-        "arm": sampling.arm,
+        "arm": arm.enforce,
         "shots": sampling.shots,
         "extra_body": sampling.extra_body,
     }

@@ -8,13 +8,17 @@ from typing import Protocol
 from msgspec import Struct
 
 from auditor import catalogue, plan, tasks
+from auditor.constraints import applies
 from auditor.errors import UsageError
+from auditor.figures import Check
 from auditor.parsing import Reader, canonical, compile_parser, gold_reply
-from auditor.prompts import has_slot, render
-from auditor.records import Check, Item, Message, Parser, Reply, Task, Wrapper
+from auditor.prompts import filler, has_slot, render
+from auditor.records import Item, Message, Parser, Reply, Task, Wrapper
 from auditor.study import Study, TaskOptions
 
 _SHORTEST_LIMIT = 64
+_PADDING, _PADDING_TOKENS = 400, 5
+"""How much padding is tried, and what it costs at least where it is not trimmed."""
 _ANSWER_ROOM = 32
 _SCRATCHPAD_ROOM = 64
 """What `--max-tokens auto` leaves beyond the longest valid reply: for prose around it, and for reasoning before it."""
@@ -49,6 +53,9 @@ def prepare(study: Study) -> Prepared:
     wrappers = catalogue.wrappers(study.wrappers, _columns(pools))
     if study.pad != "none":
         _check_slots(wrappers)
+    for enforce in study.enforce:
+        if not any(applies(enforce, wrapper.contract) for wrapper in wrappers):
+            raise UsageError(f"--enforce {enforce}: none of the wrappers asks for JSON", "name one that does: json")
     return Prepared(study, pools, tuple(_sampled(study, task) for task in pools), wrappers, readers(study.parsers))
 
 
@@ -57,15 +64,19 @@ def readers(names: Sequence[str]) -> tuple[tuple[Parser, Reader], ...]:
     return tuple((parser, compile_parser(parser)) for parser in catalogue.parsers(names))
 
 
-def preflight(prepared: Prepared, max_tokens: int, tokenizers: Mapping[str, Tokenizer]) -> list[Check]:
-    """What would spoil the run: a parser that cannot read a wrapper's own gold reply, a limit that cuts a valid one."""
+def preflight(prepared: Prepared, limits: Sequence[int], tokenizers: Mapping[str, Tokenizer]) -> list[Check]:
+    """What would spoil the run: a parser that cannot read a wrapper's own gold reply, a limit that cuts a valid one,
+    padding that a chat template trims away."""
     checks = [
         _readable(prepared, wrapper, parser, reader)
         for wrapper in prepared.wrappers
         for parser, reader in prepared.readers
     ]
     for model, tokenizer in tokenizers.items():
-        checks += [_fits(prepared, wrapper, model, max_tokens, tokenizer) for wrapper in prepared.wrappers]
+        for limit in limits:
+            checks += [_fits(prepared, wrapper, model, limit, tokenizer) for wrapper in prepared.wrappers]
+        if prepared.study.pad != "none":
+            checks += [_survives(prepared, wrapper, model, tokenizer) for wrapper in prepared.wrappers]
     study = prepared.study
     if study.temperature == 0 and study.seeds > 1:
         message = (
@@ -86,6 +97,28 @@ def sufficient_limit(prepared: Prepared, tokenizers: Mapping[str, Tokenizer]) ->
     return max(_SHORTEST_LIMIT, max(longest) + room) if longest else _SHORTEST_LIMIT
 
 
+class GuessedTokens:
+    """Where no tokenizer can be asked: two characters a token, which is many."""
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(text) // 2 + 1
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """Tokens of a conversation."""
+        return sum(self.count(message.content) for message in messages)
+
+
+def guessed_padding(
+    prepared: Prepared, fixed: Mapping[tuple[str, str], int]
+) -> tuple[plan.Padding, dict[tuple[str, str], int]]:
+    """`padding` and every budget for a plan that asks nobody: token padding is not padded."""
+    if prepared.study.pad == "tokens":
+        return plan.no_padding, {}
+    how, new = padding(prepared, fixed, None)
+    return how, {**new, **fixed}
+
+
 def padding(
     prepared: Prepared, fixed: Mapping[tuple[str, str], int], tokenizer: Tokenizer | None
 ) -> tuple[plan.Padding, dict[tuple[str, str], int]]:
@@ -96,7 +129,8 @@ def padding(
     if study.pad == "tokens":
         if tokenizer is None:
             raise UsageError(
-                "--pad tokens needs the endpoint's tokenizer", "local and llamacpp models have one; else --pad chars"
+                "--pad tokens needs the endpoint's tokenizer",
+                "local, llamacpp and vllm have one; else --pad chars",
             )
         return _token_padding(prepared, tokenizer), {}
     per_item = study.pad == "item"
@@ -110,7 +144,7 @@ def padding(
 
 def _task(study: Study, name: str) -> Task:
     options = study.task_options.get(name) or study.task_options.get("*") or TaskOptions()
-    return tasks.load_task(name, study.seed, options.columns, canonical, options.answer_type)
+    return tasks.load_task(name, study.seed, options.columns, canonical, options.answer_type, study.shots)
 
 
 def _sampled(study: Study, task: Task) -> Task:
@@ -164,11 +198,24 @@ def _readable(prepared: Prepared, wrapper: Wrapper, parser: Parser, reader: Read
 
 def _fits(prepared: Prepared, wrapper: Wrapper, model: str, max_tokens: int, tokenizer: Tokenizer) -> Check:
     tokens, reply = _longest_gold(prepared, wrapper, tokenizer)
-    name = f"{wrapper.name} fits {model}'s limit"
+    name = f"{wrapper.name} fits {model}'s limit of {max_tokens}"
     if tokens > max_tokens:
         message = f"{wrapper.name}: {reply!r} is valid, needs {tokens} tokens of {model} and is cut at {max_tokens}"
         return Check(name, "warning", message)
     return Check(name, "ok", f"the longest gold reply needs {tokens} of {max_tokens} tokens")
+
+
+def _survives(prepared: Prepared, wrapper: Wrapper, model: str, tokenizer: Tokenizer) -> Check:
+    task = prepared.tasks[0]
+    shots = plan.shots_of(task, task.items[0], prepared.study.shots)
+    bare, padded = (
+        tokenizer.count_prompt(render(wrapper, task.items[0], shots, gold_reply, pad)) for pad in ("", filler(_PADDING))
+    )
+    name = f"padding of {wrapper.name} reaches {model}"
+    if padded < bare + _PADDING_TOKENS:
+        message = f"{wrapper.name}: {_PADDING} characters of padding cost {padded - bare} tokens: {model} trims them"
+        return Check(name, "warning", message)
+    return Check(name, "ok", f"{_PADDING} characters of padding cost {padded - bare} tokens")
 
 
 def _longest_gold(prepared: Prepared, wrapper: Wrapper, tokenizer: Tokenizer) -> tuple[int, str]:

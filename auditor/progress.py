@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from auditor.estimate import duration, short
 from auditor.send import Meter
 
 _PLAIN_EVERY = 15.0
@@ -28,7 +29,9 @@ def line(meter: Meter, now: float) -> str:
     if meter.done:
         parts.append(f"{rate:.1f}/s" if rate < 100 else f"{rate:,.0f}/s")
         parts.append(f"{duration((meter.total - meter.done) / rate)} left")
-    parts.append(f"{_short(meter.prompt_tokens)} + {_short(meter.completion_tokens)} tokens")
+    parts.append(f"{short(meter.prompt_tokens)} + {short(meter.completion_tokens)} tokens")
+    if meter.cost_usd is not None and meter.cost_usd > 0:
+        parts.append(f"${meter.cost_usd:,.4f}" if meter.cost_usd < 1 else f"${meter.cost_usd:,.2f}")
     if meter.retries:
         parts.append(f"{meter.retries:,} retries")
     if meter.missing:
@@ -36,24 +39,6 @@ def line(meter: Meter, now: float) -> str:
     if waits := _waits(meter, now):
         parts.append(waits)
     return "  ".join(parts)
-
-
-def _short(count: int) -> str:
-    """`912`, `9.2k`, `31.5M`: the line must fit a narrow terminal beside its bar."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if count >= size:
-            return f"{count / size:.1f}{unit}"
-    return str(count)
-
-
-def duration(seconds: float) -> str:
-    """`42s`, `3m05s`, `2h10m`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
 @contextmanager

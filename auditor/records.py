@@ -1,20 +1,23 @@
 """The values that stages hand each other: frozen, typed, without behaviour beyond a derived property.
 
-Three groups: what is asked (Item, Task, Wrapper, Request), what came back (Reply, Fault, Attempt, Generation,
-Outcome) and what is reported (Summary and its rows). `Row` is one generation as JSON Lines at the border.
+Two groups: what is asked (Item, Task, Wrapper, Request) and what came back (Reply, Fault, Attempt, Generation,
+Outcome); what is reported is in `figures`. `Row` is one generation as JSON Lines at the border.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 AnswerType = Literal["choice", "boolean", "number", "label", "text", "json"]
 ContractKind = Literal["text", "json", "fields", "block", "final_line"]
 OutcomeKind = Literal["parsed", "ambiguous", "unparseable", "missing"]
 Status = Literal["answered", "missing"]
 Role = Literal["system", "user", "assistant"]
+Enforcement = Literal["none", "json_object", "json_schema", "grammar"]
+Verdict = Literal["enforced", "ignored", "refused", "fails_open", "unknown"]
+"""What a canary says of enforcement; `fails_open`: it holds, but what cannot be compiled is dropped without a word."""
 
 Reason = Literal[
     "empty",
@@ -152,6 +155,30 @@ class Parser(Struct, frozen=True):
     digest: str
 
 
+class Arm(Struct, frozen=True):
+    """What decoding is held to, and how long: `none`, `json_schema`, or with several limits `none@24`, `none@256`."""
+
+    name: str
+    enforce: Enforcement
+    max_tokens: int
+
+
+class Part(Struct, frozen=True):
+    """One piece of a grammar: `text` (these characters), `one_of` (any of these), `number` (canonical), `line` (free,
+    to the end of the line), `string` (a JSON string), `lines` (a few free lines, or none)."""
+
+    kind: Literal["text", "one_of", "number", "line", "string", "lines"]
+    texts: tuple[str, ...] = ()
+
+
+class Constraint(Struct, frozen=True):
+    """What decoding is held to. A `schema`, or the parts of a `grammar`; a `json_object` has neither."""
+
+    kind: Literal["json_object", "json_schema", "grammar"]
+    schema: dict[str, Any] | None = None
+    grammar: tuple[Part, ...] = ()
+
+
 class Request(Struct, frozen=True):
     """One generation to ask for. Identity: (model, task, item, wrapper, arm, seed). `digest` is over the body as
     requested; adapted parameters, URL, key and concurrency are not in it. `prompt` is the digest of the messages."""
@@ -172,11 +199,33 @@ class Request(Struct, frozen=True):
     shots: int = 0
     api: Literal["chat", "completions"] = "chat"
     extra_body: dict[str, Any] = {}
+    constraint: Constraint | None = None
 
     @property
     def identity(self) -> tuple[str, str, str, str, str, int]:
         """What makes a generation the same one in a later run."""
         return (self.model, self.task, self.item, self.wrapper, self.arm, self.seed)
+
+
+class Price(Struct, frozen=True, forbid_unknown_fields=True):
+    """USD per million prompt and completion tokens, and per request."""
+
+    prompt: float
+    completion: float
+    request: float = 0.0
+
+    def of(self, prompt_tokens: float, completion_tokens: float) -> float:
+        """What one reply costs, in USD."""
+        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6 + self.request
+
+
+class EndpointOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a gateway wants to be asked. Each value names the environment variable that holds the real one: of a
+    header, of a query parameter, and of the one header that carries the key instead of `Authorization: Bearer`."""
+
+    headers: dict[str, str] = {}
+    query: dict[str, str] = {}
+    auth_header: dict[str, str] = {}
 
 
 # What came back ------------------------------------------------------------------------------------------------
@@ -210,6 +259,8 @@ class Fault(Struct, frozen=True):
     fatal: bool = False
     retry_after: float | None = None
     """Seconds the endpoint asked for."""
+    cost_usd: float | None = None
+    """What the endpoint charged all the same."""
 
 
 class Attempt(Struct, frozen=True):
@@ -220,6 +271,50 @@ class Attempt(Struct, frozen=True):
     http_status: int | None
     fault: str | None
     body: bytes
+    sent: bytes = b"{}"
+    """The body as sent, JSON, without messages and seed."""
+    server: str = ""
+    """The base URL it went to."""
+    cost_usd: float | None = None
+    """What the endpoint charged, or what its price makes of its token counts; None where neither is known."""
+    exhausted_for: float | None = None
+    """Seconds until the endpoint takes requests again, where its rate-limit headers say that none are left."""
+
+
+class Adaptation(Struct, frozen=True):
+    """A parameter that an endpoint refused and that was therefore sent otherwise: requested, sent, in whose words."""
+
+    parameter: str
+    requested: str
+    sent: str
+    why: str
+
+
+class Canary(Struct, frozen=True):
+    """What an endpoint did when prompt and constraint disagreed: the verdict, and what it said."""
+
+    enforce: Enforcement
+    verdict: Verdict
+    said: str
+
+
+class Findings(Struct, frozen=True):
+    """What preflight found out about one model at one server. `seed`: whether the seed decides the reply; `routing`
+    goes into every body's `provider`."""
+
+    model: str
+    server: str
+    provider: str
+    build: str | None = None
+    adaptations: tuple[Adaptation, ...] = ()
+    routing: dict[str, Any] = {}
+    seed: Literal["honoured", "ignored", "unclear", "not checked"] = "not checked"
+    seed_said: str = ""
+    padding: bool | None = None
+    """Whether padding reaches the model; None where it was not found out."""
+    latency_ms: float | None = None
+    """Of the calls that were answered, on average."""
+    canaries: tuple[Canary, ...] = ()
 
 
 class Generation(Struct, frozen=True):
@@ -229,8 +324,17 @@ class Generation(Struct, frozen=True):
     reply: Reply | None
     fault: Fault | None
     attempts: tuple[Attempt, ...]
-    sent: bytes
-    """The body as sent in the end, JSON, without the messages."""
+
+    @property
+    def sent(self) -> bytes:
+        """The body as sent in the end, JSON, without messages and seed."""
+        return self.attempts[-1].sent if self.attempts else b"{}"
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What its attempts cost together; None where none is known."""
+        costs = [attempt.cost_usd for attempt in self.attempts if attempt.cost_usd is not None]
+        return sum(costs) if costs else None
 
     @property
     def status(self) -> Status:
@@ -298,226 +402,3 @@ class Row(Struct, frozen=True):
     group: str | None = None
     cluster: str | None = None
     extra: dict[str, Any] = {}
-
-
-# What is reported ----------------------------------------------------------------------------------------------
-
-Interval = tuple[float, float]
-
-MISSING_MARK = 0.01
-"""A cell that lacks a larger share of its generations was not measured: it is marked, its run exits 3."""
-
-
-class RunInfo(Struct, frozen=True):
-    """Which run this is."""
-
-    name: str
-    created: str
-    auditor_version: str
-    study_digest: str
-    seed: int
-
-
-class Counts(Struct, frozen=True):
-    """Totals over the whole run. `attempts` is every completion POST; `planned` and `answered` are generations."""
-
-    planned: int
-    answered: int
-    missing: int
-    attempts: int
-    retries: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None = None
-
-
-class CellRow(Struct, frozen=True):
-    """One (model, task, wrapper, arm) under one parser. Rates are over `n` answered generations; unparseable and
-    ambiguous count as not parsed and as incorrect; `missing` is outside `n`."""
-
-    model: str
-    task: str
-    wrapper: str
-    arm: str
-    parser: str
-    n: int
-    items: int | None
-    parsed: float | None
-    correct: float | None
-    accuracy: float | None
-    accuracy_ci: Interval | None
-    accuracy_parsed: float | None
-    parseability: float | None
-    parseability_ci: Interval | None
-    missing: int
-    prompt_tokens_mean: float | None
-    completion_tokens_mean: float | None
-    truncated: int | None
-    majority_vote_accuracy: float | None
-    reasons: dict[str, int]
-
-    @property
-    def lossy(self) -> bool:
-        """Whether too much of it is missing to call it measured."""
-        return self.missing > MISSING_MARK * (self.n + self.missing)
-
-
-class SensitivityRow(Struct, frozen=True):
-    """One (model, task, arm) under one parser, over its `wrappers` (F of them)."""
-
-    model: str
-    task: str
-    arm: str
-    parser: str
-    wrappers: tuple[str, ...]
-    fsi: float | None
-    psi: float | None
-    nfsi: float | None
-    accuracy_min: float | None
-    accuracy_max: float | None
-    accuracy_mean: float | None
-    best_wrappers: tuple[str, ...]
-    worst_wrappers: tuple[str, ...]
-    fsi_matched: float | None = None
-    """FSI over generations whose token spread is at most 5 %."""
-    psi_matched: float | None = None
-    fsi_floor: float | None = None
-    fsi_star: float | None = None
-    fsi_ci: Interval | None = None
-    fsi_bounds_simultaneous: Interval | None = None
-    p_wrapper_effect: float | None = None
-    format_part: float | None = None
-    content_part: float | None = None
-
-
-class ModelRow(Struct, frozen=True):
-    """Macro averages of one model over its tasks under one parser, with the paper's bootstrap over tasks."""
-
-    model: str
-    arm: str
-    parser: str
-    tasks: int
-    fsi: float | None
-    fsi_ci_paper: Interval | None
-    psi: float | None
-    psi_ci_paper: Interval | None
-    nfsi: float | None
-    nfsi_ci_paper: Interval | None
-    fsi_matched: float | None = None
-    fsi_star: float | None = None
-    fsi_star_ci: Interval | None = None
-
-
-class RegressionRow(Struct, frozen=True):
-    """WLS of accuracy on parseability over cells, fixed effects for model, task and wrapper; `status` is `ok` or
-    says why there is nothing to print."""
-
-    parser: str
-    status: str
-    cells: int
-    beta: float | None = None
-    se: float | None = None
-    df: int | None = None
-    p: float | None = None
-    partial_r2: float | None = None
-    pearson_r: float | None = None
-    tautology_slope: float | None = None
-
-
-class WinsRow(Struct, frozen=True):
-    """How many (model, task) pairs a wrapper is best in; ties are shared."""
-
-    parser: str
-    wrapper: str
-    wins: float
-
-
-class SeedDisagreementRow(Struct, frozen=True):
-    """Share of (task, model, wrapper, item) groups with more than one distinct prediction over their seeds;
-    unparseable is one value. `groups` counts those with at least two seeds."""
-
-    parser: str
-    share: float | None
-    groups: int
-
-
-class MajorityVoteRow(Struct, frozen=True):
-    """Majority vote over seeds against the mean over seeds, per cell: mean and largest absolute change."""
-
-    parser: str
-    mean_change: float | None
-    largest_change: float | None
-    cells: int
-
-
-class TokenSpread(Struct, frozen=True):
-    """(max - min) / mean prompt tokens over wrappers, per (task, model, item, seed); `groups` of them."""
-
-    median: float | None
-    share_within_5pct: float | None
-    groups: int
-    fsi_matched: float | None
-
-
-class RankingRow(Struct, frozen=True):
-    """Models in order of mean accuracy over tasks under one wrapper."""
-
-    parser: str
-    arm: str
-    wrapper: str
-    models: tuple[str, ...]
-    accuracies: tuple[float, ...]
-
-
-class Check(Struct, frozen=True):
-    """One preflight finding."""
-
-    check: str
-    status: Literal["ok", "warning", "error", "skipped"]
-    message: str
-
-
-class Caveat(Struct, frozen=True):
-    """Something a reader must know; `field` names the summary fields that are null because of it."""
-
-    code: str
-    message: str
-    fields: tuple[str, ...] = ()
-
-
-class Summary(Struct, frozen=True):
-    """Everything `summary.json` holds."""
-
-    schema: int
-    run: RunInfo
-    counts: Counts
-    preflight: tuple[Check, ...]
-    parsers: tuple[str, ...]
-    cells: tuple[CellRow, ...]
-    sensitivity: tuple[SensitivityRow, ...]
-    models: tuple[ModelRow, ...]
-    regression: tuple[RegressionRow, ...]
-    wins: tuple[WinsRow, ...]
-    seed_disagreement: tuple[SeedDisagreementRow, ...]
-    majority_vote: tuple[MajorityVoteRow, ...]
-    token_spread: TokenSpread
-    rankings: tuple[RankingRow, ...]
-    warnings: tuple[Caveat, ...]
-
-
-class ReplyExample(Struct, frozen=True):
-    """A real prompt and reply, shown in the report for one reason."""
-
-    parser: str
-    reason: str
-    model: str
-    task: str
-    item: str
-    wrapper: str
-    seed: int
-    prompt: tuple[Message, ...]
-    text: str | None
-    gold: str | None
-    finish_reason: str | None
-    count: int = field(default=1)
-    """How many replies of the run share the reason."""

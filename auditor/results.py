@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from auditor import prepare
 from auditor.analysis import Reading, summarize
+from auditor.figures import Caveat, Counts, ReplyExample, RunInfo, Summary
 from auditor.measure import GIVEN, measure
 from auditor.parsing import Reader, is_correct
-from auditor.records import (
-    Caveat,
-    Contract,
-    Counts,
-    Outcome,
-    Parser,
-    ReplyExample,
-    RunInfo,
-    Summary,
-)
+from auditor.records import Contract, Outcome, Parser
 from auditor.report import html, tables
 from auditor.report.aside import aside
 from auditor.report.value import Report
-from auditor.store import Store, Stored, StoredItem, read_messages
+from auditor.store import Store
+from auditor.stored import Stored, StoredItem, read_messages
 
 PLAIN_TEXT = Contract(kind="text")
 """What a wrapper that no catalogue knows is read against."""
@@ -104,12 +98,20 @@ def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[
             measure(name, keys, totals, store.tallies(id_), scored if name == GIVEN else {}),
             store.reasons(id_),
             store.matched(id_),
+            partial(store.split, id_),
         )
         for name, id_ in ids.items()
     ]
     why_missing = [Caveat("missing_why", f"{count:,} generations missing: {fault}") for fault, count in store.faults()]
     summary = summarize(
-        _run_info(store), _counts(store), store.preflight(), readings, store.spreads(), [*caveats, *why_missing]
+        _run_info(store),
+        _counts(store),
+        store.preflight(),
+        readings,
+        store.spreads(),
+        [*caveats, *why_missing],
+        list(store.findings().values()),
+        store.upstreams(),
     )
     return Report(summary, _examples(store, summary, ids), _shown(store), folder, outcomes(folder))
 
@@ -147,7 +149,10 @@ def _shown(store: Store) -> dict[str, object]:
     known = store.meta("study")
     told: dict[str, object] = msgspec.json.decode(known) if known else {"source": store.meta("source") or ""}
     if (limit := store.meta("max_tokens")) is not None:
-        told["max_tokens"] = int(limit)
+        limits = [int(one) for one in limit.split(",")]
+        told["max_tokens"] = limits[0] if len(limits) == 1 else limits
+    if (sources := store.meta("sources")) is not None:
+        told["tasks"] = msgspec.json.decode(sources)
     return told
 
 
@@ -181,14 +186,21 @@ def incomplete(summary: Summary) -> str | None:
     return f"{summary.counts.missing:,} generations are missing; {len(cells)} cells lack more than 1 %"
 
 
-def load(folder: Path) -> Report:
+def load(folder: Path | str) -> Report:
     """The report of a run, measured again from its store; nothing is read anew or written."""
+    folder = Path(folder)
     with Store(folder, writable=False) as store:
         return _report(store, folder, list(store.parsers()), [])
+
+
+def _told(store: Store) -> list[str]:
+    """The parsers that a study named: a run that was stopped has been read by none of them."""
+    told = msgspec.json.decode(store.meta("study") or "{}").get("parsers")
+    return list(told or ())
 
 
 def rebuild(folder: Path, parsers: Sequence[str] | None) -> Report:
     """Read a run with these parsers (its own where none are named), measure, write. Raises FileError, UsageError."""
     with Store(folder, writable=True) as store:
-        names = parsers or [name for name in store.parsers() if name != GIVEN]
+        names = parsers or [name for name in store.parsers() if name != GIVEN] or _told(store)
         return finish(store, folder, prepare.readers(names))

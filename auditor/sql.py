@@ -5,10 +5,37 @@
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 
-MIGRATIONS: dict[int, str] = {}
-"""Each is run in one transaction. Version 1 is the first."""
+MIGRATIONS: dict[int, str] = {
+    1: """
+ALTER TABLE generation ADD COLUMN reused TEXT;
+ALTER TABLE attempt ADD COLUMN server TEXT NOT NULL DEFAULT '';
+ALTER TABLE attempt ADD COLUMN cost_usd REAL;
+CREATE TABLE call (
+    id INTEGER PRIMARY KEY,
+    model TEXT NOT NULL,
+    server TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    started REAL NOT NULL,
+    latency_ms REAL NOT NULL,
+    http_status INTEGER,
+    fault TEXT,
+    sent TEXT NOT NULL,
+    body BLOB NOT NULL,
+    cost_usd REAL
+);
+CREATE TABLE endpoint (
+    model TEXT NOT NULL,
+    server TEXT NOT NULL,
+    findings TEXT NOT NULL,
+    PRIMARY KEY (model, server)
+) WITHOUT ROWID;
+""",
+}
+"""Version -> what takes a file from it to the next. Each is run in one transaction."""
+
+SET_VERSION = "INSERT OR REPLACE INTO meta VALUES ('schema', '{}');"
 
 SCHEMA = """
 CREATE TABLE meta (
@@ -83,8 +110,8 @@ CREATE TABLE generation (
     prompt_tokens INTEGER,
     completion_tokens INTEGER,
     reasoning_tokens INTEGER,
-    cost_usd REAL,
-    provider TEXT,
+    cost_usd REAL,                  -- of all its attempts
+    provider TEXT,                  -- the upstream that answered, where a router says it
     model_returned TEXT,
     system_fingerprint TEXT,
     fault TEXT,                     -- why it is missing: kind and message
@@ -93,6 +120,7 @@ CREATE TABLE generation (
     given_parsed INTEGER,           -- scored elsewhere: no text, these instead
     given_correct INTEGER,
     extra TEXT,                     -- JSON: unknown keys of an imported row
+    reused TEXT,                    -- the run whose reply this is
     UNIQUE (cell, item, seed)
 );
 
@@ -102,8 +130,31 @@ CREATE TABLE attempt (
     latency_ms REAL NOT NULL,
     http_status INTEGER,            -- NULL: no reply came
     fault TEXT,
-    body BLOB NOT NULL              -- as received, without the key
+    body BLOB NOT NULL,             -- as received, without the key
+    server TEXT NOT NULL DEFAULT '', -- the base URL it went to
+    cost_usd REAL
 );
+
+CREATE TABLE call (
+    id INTEGER PRIMARY KEY,         -- a completion that preflight asked for: no generation, but an attempt
+    model TEXT NOT NULL,
+    server TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    started REAL NOT NULL,
+    latency_ms REAL NOT NULL,
+    http_status INTEGER,
+    fault TEXT,
+    sent TEXT NOT NULL,
+    body BLOB NOT NULL,
+    cost_usd REAL
+);
+
+CREATE TABLE endpoint (
+    model TEXT NOT NULL,
+    server TEXT NOT NULL,           -- base URL
+    findings TEXT NOT NULL,         -- JSON: what preflight found out, so that a resumed run need not ask again
+    PRIMARY KEY (model, server)
+) WITHOUT ROWID;
 
 CREATE TABLE outcome (
     parser INTEGER NOT NULL REFERENCES parser (id),
@@ -143,13 +194,19 @@ REPLY_COLUMNS = (
 )
 COLUMNS = (
     f"cell, item, seed, digest, prompt, sending, answered, {REPLY_COLUMNS}, fault, attempts, latency_ms, "
-    "given_parsed, given_correct, extra"
+    "given_parsed, given_correct, extra, reused"
 )
-REPLACED = f"digest, prompt, sending, answered, {REPLY_COLUMNS}, fault, latency_ms".split(", ")
+REPLACED = [
+    name
+    for name in f"digest, prompt, sending, answered, {REPLY_COLUMNS}, fault, latency_ms, reused".split(", ")
+    if name != "cost_usd"
+]
 INSERT = f"""
 INSERT INTO generation ({COLUMNS}) VALUES ({", ".join("?" * len(COLUMNS.split(", ")))})
 ON CONFLICT (cell, item, seed) DO UPDATE SET
-    {", ".join(f"{name} = excluded.{name}" for name in REPLACED)}, attempts = attempts + excluded.attempts
+    {", ".join(f"{name} = excluded.{name}" for name in REPLACED)}, attempts = attempts + excluded.attempts,
+    cost_usd = CASE WHEN coalesce(cost_usd, excluded.cost_usd) IS NULL THEN NULL
+        ELSE coalesce(cost_usd, 0) + coalesce(excluded.cost_usd, 0) END
 WHERE NOT generation.answered
 RETURNING id
 """
@@ -217,10 +274,44 @@ GROUP BY g.cell
 
 COUNTS = """
 SELECT coalesce(sum(answered), 0) AS answered, coalesce(sum(NOT answered), 0) AS missing,
-    coalesce(sum(attempts), 0) AS attempts, coalesce(sum(max(attempts - 1, 0)), 0) AS retries,
+    coalesce(sum(attempts), 0) + (SELECT count(*) FROM call) AS attempts,
+    coalesce(sum(max(attempts - 1, 0)), 0) AS retries,
     coalesce(sum(prompt_tokens), 0) AS prompt_tokens, coalesce(sum(completion_tokens), 0) AS completion_tokens,
-    sum(cost_usd) AS cost_usd
+    CASE WHEN count(cost_usd) + (SELECT count(cost_usd) FROM call) > 0
+        THEN total(cost_usd) + (SELECT total(cost_usd) FROM call) END AS cost_usd,
+    (SELECT count(*) FROM call) AS preflight_calls, coalesce(sum(reused IS NOT NULL), 0) AS reused
 FROM generation
+"""
+
+REPLY = f"""
+SELECT {REPLY_COLUMNS}, s.body FROM generation g LEFT JOIN sending s ON s.id = g.sending WHERE g.id = ?1
+"""
+
+RATE = """
+SELECT count(*), min(started), max(started) FROM (
+    SELECT a.started FROM attempt a JOIN generation g ON g.id = a.generation JOIN cell c ON c.id = g.cell
+    WHERE c.model = ?1 AND a.fault IS NULL ORDER BY a.rowid DESC LIMIT 500
+)
+"""
+
+SPLIT = """
+SELECT count(*), total((f.parsed AND g.parsed) * (f.correct - g.correct)),
+    total((f.parsed AND NOT g.parsed) * f.correct * g.cut) - total((g.parsed AND NOT f.parsed) * g.correct * f.cut),
+    total((f.parsed AND NOT g.parsed) * f.correct * NOT g.cut)
+        - total((g.parsed AND NOT f.parsed) * g.correct * NOT f.cut)
+FROM read_of f JOIN read_of g ON g.item = f.item AND g.seed = f.seed
+WHERE f.cell = ?2 AND g.cell = ?3
+"""
+READ_OF = """
+WITH read_of AS (
+    SELECT g.cell, g.item, g.seed, o.outcome = 'parsed' AS parsed, o.correct, g.finish_reason IS 'length' AS cut
+    FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id WHERE g.cell IN (?2, ?3)
+)
+"""
+
+UPSTREAMS = """
+SELECT c.model, g.provider, g.model_returned, g.system_fingerprint, count(*)
+FROM generation g JOIN cell c ON c.id = g.cell WHERE g.answered GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC
 """
 
 SAMPLES = """

@@ -12,46 +12,29 @@ from pathlib import Path
 from typing import IO, Any
 
 import msgspec
-from msgspec import Struct
 
 from auditor import sql
 from auditor.errors import ConflictError, FileError
+from auditor.figures import Check
 from auditor.records import (
     AnswerSpace,
     CellKey,
     CellTotal,
-    Check,
     Contract,
+    Findings,
     Generation,
     Item,
-    Message,
     Outcome,
     Reply,
+    Request,
     Row,
     Wrapper,
 )
+from auditor.stored import Stored, StoredItem, reply_values, row_of, stored_of
 
 FILE = "run.sqlite"
 _BATCH = 4000
 _JSON = msgspec.json.Encoder(order="deterministic")
-
-
-class Stored(Struct, frozen=True):
-    """One generation as a parser needs it."""
-
-    id: int
-    wrapper: str
-    item: int
-    reply: Reply | None
-    given_parsed: bool | None = None
-    given_correct: bool | None = None
-
-
-class StoredItem(Struct, frozen=True):
-    """What an outcome is judged against."""
-
-    space: AnswerSpace
-    gold: str | None
 
 
 class Store:
@@ -87,15 +70,21 @@ class Store:
 
     def _migrate(self, writable: bool) -> None:
         if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
-            self._db.executescript(f"BEGIN; {sql.SCHEMA} COMMIT;")
-            self.set_meta(schema=str(sql.VERSION))
-        version = int(self.meta("schema") or 0)
+            self._db.executescript(f"BEGIN; {sql.SCHEMA} {sql.SET_VERSION.format(sql.VERSION)} COMMIT;")
+        told = self.meta("schema") or "missing"
+        if not told.isdecimal() or int(told) < 1:
+            raise FileError(self.path, f"not a readable run: its schema is {told}")
+        version = int(told)
         if version > sql.VERSION:
             message = f"written by a newer auditor (schema {version}, this one knows {sql.VERSION})"
             raise FileError(self.path, message, "pip install -U format-auditor")
-        for step in range(version, sql.VERSION if writable else version):
-            self._db.executescript(f"BEGIN; {sql.MIGRATIONS[step]} COMMIT;")
-            self.set_meta(schema=str(step + 1))
+        if version < sql.VERSION and not writable:  # an older run is read from a migrated copy and stays as it is
+            copy = sqlite3.connect(":memory:", isolation_level=None)
+            self._db.backup(copy)
+            self._db.close()
+            self._db = copy
+        for step in range(version, sql.VERSION):
+            self._db.executescript(f"BEGIN; {sql.MIGRATIONS[step]} {sql.SET_VERSION.format(step + 1)} COMMIT;")
 
     def __enter__(self) -> Store:
         return self
@@ -207,6 +196,31 @@ class Store:
             rows = [(check.check, check.status, check.message) for check in checks]
             self._db.executemany("INSERT OR REPLACE INTO preflight VALUES (?, ?, ?)", rows)
 
+    def put_findings(self, findings: Findings) -> None:
+        """Remember what preflight found out about a model at a server."""
+        row = (findings.model, findings.server, _JSON.encode(findings).decode())
+        self._db.execute("INSERT OR REPLACE INTO endpoint VALUES (?, ?, ?)", row)
+
+    def findings(self) -> dict[tuple[str, str], Findings]:
+        """(model, server) -> what preflight found out."""
+        decoder = msgspec.json.Decoder(Findings)
+        rows = self._db.execute("SELECT model, server, findings FROM endpoint")
+        return {(model, server): decoder.decode(text) for model, server, text in rows}
+
+    def put_calls(self, calls: Iterable[tuple[str, Generation]]) -> None:
+        """Commit what preflight asked: purpose, and what became of it. Every attempt counts."""
+        rows = [
+            (
+                one.request.model, a.server, purpose, a.started, a.latency_ms, a.http_status, a.fault, a.sent.decode(),
+                a.body, a.cost_usd,
+            )
+            for purpose, one in calls
+            for a in one.attempts
+        ]  # fmt: skip
+        columns = "model, server, purpose, started, latency_ms, http_status, fault, sent, body, cost_usd"
+        with self._transaction():
+            self._db.executemany(f"INSERT INTO call ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
     def preflight(self) -> tuple[Check, ...]:
         """The preflight findings, by name."""
         return tuple(Check(*row) for row in self._db.execute("SELECT name, status, message FROM preflight"))
@@ -223,12 +237,34 @@ class Store:
         try:
             with self._transaction():
                 for generation in generations:
-                    self._append(generation)
+                    self._append(generation, generation.sent, generation.cost_usd)
         except sqlite3.OperationalError as error:
             hint = "what was committed is kept: make room, then run the same command again"
             raise FileError(self.path, f"cannot be written: {error}", hint) from error
 
-    def _append(self, generation: Generation) -> None:
+    def append_reused(self, reused: Iterable[tuple[Request, Reply, bytes]], run: str) -> None:
+        """Commit replies of an earlier run: request, reply, body as sent. They cost nothing and are no attempts."""
+        with self._transaction():
+            for request, reply, sent in reused:
+                self._append(Generation(request, reply, None, ()), sent, None, run)
+
+    def answers(self) -> dict[str, int]:
+        """Digest of the request -> a generation that answers it."""
+        rows = self._db.execute("SELECT digest, id FROM generation WHERE answered AND given_parsed IS NULL")
+        return dict(rows.fetchall())
+
+    def reply(self, generation: int) -> tuple[Reply, bytes]:
+        """A reply, and the body as it was sent; what it cost is not asked again."""
+        row = self._db.execute(sql.REPLY, (generation,)).fetchone()
+        told = dict(zip(sql.REPLY_COLUMNS.split(", "), row[:-1], strict=True))
+        return Reply(**{**told, "cost_usd": None}), (row[-1] or "{}").encode()
+
+    def rate(self, model: str) -> float | None:
+        """Generations a second over the last ones a model answered; None where there are too few to say."""
+        count, first, last = self._db.execute(sql.RATE, (model,)).fetchone()
+        return (count - 1) / (last - first) if count > 20 and last > first else None
+
+    def _append(self, generation: Generation, sent: bytes, cost: float | None, reused: str | None = None) -> None:
         request, reply = generation.request, generation.reply or Reply(None)
         if request.prompt not in self._prompts:
             messages = _JSON.encode(request.messages)
@@ -243,22 +279,24 @@ class Store:
                 request.seed,
                 request.digest,
                 request.prompt,
-                self._sending(generation.sent),
+                self._sending(sent),
                 generation.reply is not None,
-                *_reply_values(reply),
+                *reply_values(msgspec.structs.replace(reply, cost_usd=cost)),
                 f"{fault.kind}: {fault.message}" if fault else None,
                 len(generation.attempts),
                 generation.attempts[-1].latency_ms if generation.attempts else None,
-                None,
-                None,
-                None,
+                *(None, None, None),
+                reused,
             ),
         ).fetchone()
         if row is None:
             raise ValueError(f"{request.identity} is answered already")
         self._db.executemany(
-            "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?)",
-            [(row[0], a.started, a.latency_ms, a.http_status, a.fault, a.body) for a in generation.attempts],
+            "INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (row[0], a.started, a.latency_ms, a.http_status, a.fault, a.body, a.server, a.cost_usd)
+                for a in generation.attempts
+            ],
         )
 
     def append_rows(self, rows: Iterable[tuple[Row, Item, Reply]]) -> int:
@@ -284,7 +322,7 @@ class Store:
         given = (row.parsed, row.correct, _JSON.encode(row.extra).decode() if row.extra else None)
         answered = row.status == "answered"
         start = (cell, item_id, row.seed, digest, None, None, answered)
-        self._db.execute(sql.INSERT, (*start, *_reply_values(reply), None, 0, None, *given)).fetchone()
+        self._db.execute(sql.INSERT, (*start, *reply_values(reply), None, 0, None, *given, None)).fetchone()
         return True
 
     def put_given_cells(self, cells: Iterable[tuple[CellKey, int, float, float | None]]) -> None:
@@ -345,7 +383,7 @@ class Store:
         """Answered generations without an outcome of this parser, in batches."""
         last = 0
         while rows := self._db.execute(sql.UNREAD, (parser, last, _BATCH)).fetchall():
-            yield [_stored(row) for row in rows]
+            yield [stored_of(row) for row in rows]
             last = rows[-1][0]
 
     def put_outcomes(self, parser: int, outcomes: Iterable[tuple[int, Outcome, bool | None]]) -> None:
@@ -413,6 +451,16 @@ class Store:
         names = [column[0] for column in cursor.description]
         return dict(zip(names, cursor.fetchone(), strict=True))
 
+    def split(self, parser: int, best: int, worst: int) -> tuple[int, float, float, float]:
+        """Two cells on the items and seeds that both answered: how many, and the sums of correct minus correct over
+        those where both were parsed, where only one was and the limit cut the other, where it did not."""
+        row = self._db.execute(f"{sql.READ_OF} {sql.SPLIT}", (parser, best, worst)).fetchone()
+        return row[0], row[1], row[2], row[3]
+
+    def upstreams(self) -> list[tuple[str, str | None, str | None, str | None, int]]:
+        """(model, provider, model returned, fingerprint, replies), most frequent first."""
+        return self._db.execute(sql.UPSTREAMS).fetchall()
+
     def samples(self, parser: int, reason: str, most: int) -> list[dict[str, Any]]:
         """A few generations that a parser gave this reason, spread over the run."""
         cursor = self._db.execute(sql.SAMPLES, {"parser": parser, "reason": reason, "most": most})
@@ -434,7 +482,7 @@ class Store:
         last = 0
         while batch := self._db.execute(sql.ROWS, (last, _BATCH)).fetchall():
             for row in batch:
-                yield _row(row, spaces[row[1]])
+                yield row_of(row, spaces[row[1]])
             last = batch[-1][0]
 
     def outcomes(self) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -449,7 +497,7 @@ class Store:
             f"{row[0]} row {row[1]} refers to no {row[2]}" for row in self._db.execute("PRAGMA foreign_key_check")
         ]
         for digest, messages in self._db.execute("SELECT digest, messages FROM prompt"):
-            if hashlib.sha256(messages).hexdigest() != digest:
+            if not isinstance(messages, bytes) or hashlib.sha256(messages).hexdigest() != digest:
                 found.append(f"prompt {digest[:12]} does not match its digest")
         return found
 
@@ -492,63 +540,4 @@ def _lock(path: Path, run: Path) -> IO[bytes]:
     return file
 
 
-def _reply_values(reply: Reply) -> tuple[Any, ...]:
-    return (
-        reply.text,
-        reply.finish_reason,
-        reply.reasoning,
-        reply.refusal,
-        reply.tool_calls,
-        reply.native_finish_reason,
-        reply.prompt_tokens,
-        reply.completion_tokens,
-        reply.reasoning_tokens,
-        reply.cost_usd,
-        reply.provider,
-        reply.model_returned,
-        reply.system_fingerprint,
-    )
-
-
-def _stored(row: tuple[Any, ...]) -> Stored:
-    id_, wrapper, item, text, finish, reasoning, refusal, tools, parsed, correct = row
-    if parsed is not None:
-        return Stored(id_, wrapper, item, None, bool(parsed), None if correct is None else bool(correct))
-    return Stored(id_, wrapper, item, Reply(text, finish, reasoning, refusal, tools))
-
-
-def _row(row: tuple[Any, ...], item: StoredItem) -> Row:
-    space = item.space
-    given = [None if value is None else bool(value) for value in row[16:18]]
-    return Row(
-        model=row[2],
-        task=row[3],
-        item=row[4],
-        wrapper=row[5],
-        arm=row[6],
-        seed=row[7],
-        status="answered" if row[8] else "missing",
-        text=row[9],
-        finish_reason=row[10],
-        reasoning=row[11],
-        refusal=row[12],
-        tool_calls=row[13],
-        prompt_tokens=row[14],
-        completion_tokens=row[15],
-        parsed=given[0],
-        correct=given[1],
-        group=row[18],
-        cluster=row[19],
-        extra=msgspec.json.decode(row[20]) if row[20] else {},
-        answer_type=space.type,
-        choices=dict(zip(space.labels, space.texts, strict=True)) if space.texts else (space.labels or None),
-        gold=item.gold,
-    )
-
-
 _NEW_OUT = "name another --out for the new study"
-
-
-def read_messages(body: bytes | None) -> tuple[Message, ...]:
-    """A stored prompt."""
-    return msgspec.json.decode(body, type=tuple[Message, ...]) if body else ()

@@ -1,69 +1,28 @@
-"""Study: everything a run is told, frozen. Read from TOML, overridden by options, filled with defaults at the edge."""
+"""Study: everything a run is told, frozen, and what its values can be. `settings` builds one from files and options."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec import Struct
 
-from auditor.errors import FileError, UsageError, unknown
-from auditor.records import AnswerType
+from auditor.errors import UsageError
+from auditor.records import AnswerType, Arm, EndpointOptions, Enforcement, Price
 
 Pad = Literal["chars", "item", "tokens", "none"]
-Transport = Literal["aiohttp", "httpx"]
+Transport = Literal["aiohttp", "httpx", "openai"]
 
 EMBEDDED = "local/smollm2-135m-instruct"
 BUNDLED_TASKS = ("categories", "comparisons", "arithmetic", "groups", "lookup")
 
-_DEFAULTS: dict[str, Any] = {
-    "models": (EMBEDDED,),
-    "tasks": BUNDLED_TASKS,
-    "wrappers": ("all",),
-    "parsers": ("strict", "paper", "normalized"),
-    "seeds": 5,
-    "items": 200,
-    "max_tokens": "auto",
-    "temperature": 0.7,
-    "pad": "chars",
-    "shots": 0,
-    "concurrency": 16,
-    "transport": "aiohttp",
-}
-_LOCAL_DEFAULTS = {"seeds": 2, "items": 10, "concurrency": 8}
-"""What a model on this machine gets instead, so that a first audit ends in minutes."""
-
-_NAMES = "a list of names"
-_MUST = {
-    "models": _NAMES,
-    "tasks": _NAMES,
-    "wrappers": _NAMES,
-    "parsers": _NAMES,
-    "seeds": "a whole number",
-    "items": "a whole number",
-    "max_tokens": "a whole number or auto",
-    "temperature": "a number",
-    "top_p": "a number",
-    "pad": "chars, item, tokens or none",
-    "shots": "a whole number",
-    "stop": "a list of texts",
-    "concurrency": "a whole number",
-    "transport": "aiohttp or httpx",
-    "seed": "a whole number",
-    "name": "text",
-}
-"""What each option must be, in the words of an error."""
-_TASK_MUST = {
-    "columns": "a table of names",
-    "answer_type": ", ".join(get_args(AnswerType)[:-1]) + f" or {get_args(AnswerType)[-1]}",
-}
 _OWN_FIELDS = frozenset(
-    {"model", "messages", "prompt", "max_tokens", "temperature", "top_p", "stop", "seed", "stream", "n"}
+    {"model", "messages", "prompt", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "seed"}
+    | {"stream", "n", "response_format", "structured_outputs", "grammar", "json_schema"}
 )
 """What a body may not say: it would send something else than the study records."""
 
@@ -82,13 +41,19 @@ PRESETS: dict[str, dict[str, Any]] = {
 """`fsi`: the FSI paper's design (section 5). The paper does not state its temperature; 0.7 is our choice."""
 
 
+_MATTERS = ("models", "tasks", "wrappers", "parsers", "seeds", "items", "max_tokens", "temperature", "top_p", "pad",
+            "shots", "stop", "enforce", "seed", "bodies", "task_options")  # fmt: skip
+"""What can change a number. Where, how fast, at what price and under which name cannot."""
+
+
 class ModelSpec(Struct, frozen=True):
     """`[alias=]provider/id[@base_url]`: `alias` is the model's name in the study, `id` what the endpoint calls it."""
 
     alias: str
     provider: str
     id: str
-    base_url: str | None = None
+    base_urls: tuple[str, ...] = ()
+    """Several servers of one model are used together."""
 
 
 class TaskOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,56 +66,107 @@ class TaskOptions(Struct, frozen=True, forbid_unknown_fields=True):
 class Study(Struct, frozen=True, forbid_unknown_fields=True):
     """What a run is told. Raises UsageError for a value that cannot be.
 
-    `seeds` is a count K: seeds 0..K-1 are sent. `items` are drawn per task by `seed`, all if there are fewer.
-    `bodies` are extra request fields per model, `task_options` how task files are read, both by name in the study.
+    `seeds` is a count K: seeds 0..K-1 are sent. `items` are drawn per task by `seed`, all if there are fewer. Several
+    `max_tokens` are a factor, as `enforce` is: each pair is an arm. `bodies` (extra request fields), `prices` and
+    `endpoints` (how a gateway wants to be asked; `endpoint` for all models) stand under a model as it is written in
+    `models`; `task_options` say how a task's file is read. `timeout` is in seconds, `max_cost` in USD.
     """
 
-    models: tuple[str, ...] = _DEFAULTS["models"]
-    tasks: tuple[str, ...] = _DEFAULTS["tasks"]
-    wrappers: tuple[str, ...] = _DEFAULTS["wrappers"]
-    parsers: tuple[str, ...] = _DEFAULTS["parsers"]
-    seeds: int = _DEFAULTS["seeds"]
-    items: int = _DEFAULTS["items"]
-    max_tokens: int | Literal["auto"] = _DEFAULTS["max_tokens"]
-    temperature: float = _DEFAULTS["temperature"]
+    models: tuple[str, ...] = (EMBEDDED,)
+    tasks: tuple[str, ...] = BUNDLED_TASKS
+    wrappers: tuple[str, ...] = ("all",)
+    parsers: tuple[str, ...] = ("strict", "paper", "normalized")
+    seeds: int = 5
+    items: int = 200
+    max_tokens: int | Literal["auto"] | tuple[int, ...] = "auto"
+    temperature: float = 0.7
     top_p: float = 1.0
-    pad: Pad = _DEFAULTS["pad"]
-    shots: int = _DEFAULTS["shots"]
+    pad: Pad = "chars"
+    shots: int = 0
     stop: tuple[str, ...] = ()
-    concurrency: int = _DEFAULTS["concurrency"]
-    transport: Transport = _DEFAULTS["transport"]
+    enforce: tuple[Enforcement, ...] = ("none",)
+    concurrency: int | Literal["auto"] = "auto"
+    rpm: int | None = None
+    tpm: int | None = None
+    timeout: float = 300.0
+    max_cost: float | None = None
+    max_minutes: float | None = None
+    preflight: bool = True
+    strict_preflight: bool = False
+    transport: Transport = "aiohttp"
     seed: int = 0
     name: str = ""
     bodies: dict[str, dict[str, Any]] = {}
+    prices: dict[str, Price] = {}
+    endpoint: EndpointOptions = EndpointOptions()
+    endpoints: dict[str, EndpointOptions] = {}
     task_options: dict[str, TaskOptions] = {}
 
     def __post_init__(self) -> None:
         for field, allowed in (("pad", get_args(Pad)), ("transport", get_args(Transport))):
             if getattr(self, field) not in allowed:
-                raise _wrong(field, getattr(self, field))
-        for field, least in (("seeds", 1), ("items", 1), ("shots", 0), ("concurrency", 1)):
-            _at_least(field, getattr(self, field), least)
+                raise wrong(field, getattr(self, field))
+        for field in ("max_tokens", "concurrency"):
+            if isinstance(value := getattr(self, field), str) and value != "auto":
+                raise wrong(field, value)
+        if isinstance(self.enforce, str):
+            raise wrong("enforce", self.enforce)
+        for value in self.enforce:
+            if value not in get_args(Enforcement):
+                raise wrong("enforce", value)
+        self._check_numbers()
+        self._check_names()
+        for model, body in self.bodies.items():
+            if taken := sorted(_OWN_FIELDS & set(body)):
+                raise UsageError(f"the body of {model!r} sets {taken[0]}, which is the study's to set")
+
+    def _check_numbers(self) -> None:
+        for field, least in (("seeds", 1), ("items", 1), ("shots", 0), ("rpm", 1), ("tpm", 1), ("concurrency", 1)):
+            value = getattr(self, field)
+            if value is not None and value != "auto":
+                _at_least(field, value, least)
         if self.max_tokens != "auto":
-            _at_least("max_tokens", self.max_tokens, 1)
+            for limit in self.limits:
+                _at_least("max_tokens", limit, 1)
+        for field in ("timeout", "max_cost", "max_minutes"):
+            _positive(field, getattr(self, field))
         _within("temperature", self.temperature, 0.0, 2.0)
         _within("top_p", self.top_p, 0.0, 1.0)
-        for field in ("models", "tasks", "wrappers", "parsers"):
+
+    def _check_names(self) -> None:
+        for field in ("models", "tasks", "wrappers", "parsers", "enforce"):
             named = getattr(self, field)
             if isinstance(named, str):
-                raise _wrong(field, named)
+                raise wrong(field, named)
             if not named:
                 raise UsageError(f"--{field}: none named")
-            if twice := {name for name in named if named.count(name) > 1}:
-                raise UsageError(f"--{field}: {sorted(twice)[0]!r} is named twice")
+            _once(field, named)
+        if isinstance(self.max_tokens, tuple):
+            if not self.max_tokens:
+                raise UsageError("--max-tokens: none named")
+            _once("max-tokens", self.max_tokens)
         if self.name and not re.fullmatch(r"[\w.+-]+", self.name):
             raise UsageError(f"--name {self.name!r}: use letters, digits, _ . + -")
         aliases = [spec.alias for spec in self.specs]
         if twice := {alias for alias in aliases if aliases.count(alias) > 1}:
             hint = "give one another name: --models a=...,b=..."
             raise UsageError(f"two models are called {sorted(twice)[0]!r}", hint)
-        for model, body in self.bodies.items():
-            if taken := sorted(_OWN_FIELDS & set(body)):
-                raise UsageError(f"the body of {model!r} sets {taken[0]}, which is the study's to set")
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """The completion limits asked for; none where they are to be found out."""
+        if self.max_tokens == "auto":
+            return ()
+        return self.max_tokens if isinstance(self.max_tokens, tuple) else (self.max_tokens,)
+
+    def arms(self, limits: tuple[int, ...]) -> tuple[Arm, ...]:
+        """Every enforcement at every limit; with one limit an arm is called as its enforcement."""
+        several = len(limits) > 1
+        return tuple(
+            Arm(f"{enforce}@{limit}" if several else enforce, enforce, limit)
+            for enforce in self.enforce
+            for limit in limits
+        )
 
     @property
     def specs(self) -> tuple[ModelSpec, ...]:
@@ -162,6 +178,10 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
         """Alias -> extra request fields: what `bodies` says by the model as it was written, URL and all."""
         return {spec.alias: self.bodies.get(text, {}) for spec, text in zip(self.specs, self.models, strict=True)}
 
+    def price(self, spec: ModelSpec, text: str) -> Price | None:
+        """What a model costs, as the study says by its name or as it was written."""
+        return self.prices.get(text) or self.prices.get(spec.alias) or self.prices.get(f"{spec.provider}/{spec.id}")
+
     @property
     def title(self) -> str:
         """What the run is called: the study's name, or its models'."""
@@ -171,9 +191,7 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def digest(self) -> str:
         """Over what can change a number; URL, concurrency, transport and name cannot."""
-        told = msgspec.to_builtins(self)
-        for field in ("concurrency", "transport", "name"):
-            del told[field]
+        told = {field: msgspec.to_builtins(getattr(self, field)) for field in _MATTERS}
         told["models"] = [[spec.alias, spec.provider, spec.id] for spec in self.specs]
         # A body stands under a model's whole text, which has the URL in it.
         told["bodies"] = list(self.extra_bodies.values())
@@ -182,7 +200,7 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_model(text: str) -> ModelSpec:
-    """Read `[alias=]provider/id[@base_url]`; a local file is called by its stem. Raises UsageError."""
+    """Read `[alias=]provider/id[@base_url[@base_url...]]`; a local file is called by its stem. Raises UsageError."""
     match = re.fullmatch(r"(?:([\w.+-]+)=)?([a-z]+)/(.+?)(?:@(https?://.+))?", text)
     if match is None:
         raise UsageError(f"model {text!r} is not provider/id", f"for example openai/gpt-4.1-mini, or {EMBEDDED}")
@@ -194,112 +212,57 @@ def parse_model(text: str) -> ModelSpec:
             hint = f"a server that already runs: llamacpp/{id_}@{url}"
             raise UsageError(f"model {text!r}: a local model is started here and has no base URL", hint)
         return ModelSpec(alias or (Path(id_).stem if id_.endswith(".gguf") else id_), provider, id_)
-    return ModelSpec(alias or id_, provider, id_, url.rstrip("/") if url else None)
+    urls = tuple(one.rstrip("/") for one in re.split(r"@(?=https?://)", url)) if url else ()
+    _once(f"models: {text!r}", urls)
+    return ModelSpec(alias or id_, provider, id_, urls)
 
 
-def build(options: Mapping[str, Any], source: str | None = None) -> tuple[Study, tuple[str, ...]]:
-    """Preset or file `source`, overridden by `options` that are not None, filled with defaults.
-
-    Returns the study and what to tell the user about defaults. Raises UsageError for an option and FileError for a
-    file that cannot be, whichever says it.
-    """
-    told = _read(source)
-    try:
-        _convert(told)
-    except UsageError as error:
-        raise _in_file(Path(str(source)), "", error) from error
-    told |= {key: value for key, value in options.items() if value is not None}
-    study = _convert(told)
-    if any(spec.provider != "local" for spec in study.specs):
-        return study, ()
-    smaller = {key: value for key, value in _LOCAL_DEFAULTS.items() if key not in told}
-    return _convert(smaller | told), _said(smaller)
-
-
-def _said(smaller: Mapping[str, Any]) -> tuple[str, ...]:
-    keys = [key for key in ("items", "seeds") if key in smaller]
-    if not keys:
-        return ()
-    size = " ".join(f"--{key} {smaller[key]}" for key in keys)
-    usual = " ".join(f"--{key} {_DEFAULTS[key]}" for key in keys)
-    return (f"a model on this machine is asked less by default ({size}), to end in minutes; a full audit: {usual}",)
-
-
-def _convert(told: Mapping[str, Any]) -> Study:
-    try:
-        return msgspec.convert({**_DEFAULTS, **told}, Study)
-    except msgspec.ValidationError as error:
-        raise _complaint(error, told, _MUST) from error
+NAMES = "a list of names"
+MUST = {
+    "models": NAMES,
+    "tasks": NAMES,
+    "wrappers": NAMES,
+    "parsers": NAMES,
+    "seeds": "a whole number",
+    "items": "a whole number",
+    "max_tokens": "a whole number, several of them, or auto",
+    "temperature": "a number",
+    "top_p": "a number",
+    "pad": "chars, item, tokens or none",
+    "shots": "a whole number",
+    "stop": "a list of texts",
+    "enforce": "a list of none, json_object, json_schema or grammar",
+    "concurrency": "a whole number or auto",
+    "rpm": "a whole number",
+    "tpm": "a whole number",
+    "timeout": "seconds",
+    "max_cost": "an amount in USD",
+    "max_minutes": "a number of minutes",
+    "preflight": "true or false",
+    "strict_preflight": "true or false",
+    "transport": "aiohttp, httpx or openai",
+    "seed": "a whole number",
+    "name": "text",
+}
+"""What each option must be, in the words of an error."""
 
 
-def _complaint(error: msgspec.ValidationError, told: Mapping[str, Any], must: Mapping[str, str]) -> UsageError:
-    field = re.search(r"\$\.(\w+)", str(error))
-    if field is None:
-        return unknown("option", re.findall(r"`(.+?)`", str(error))[-1], must)
-    return _wrong(field[1], told[field[1]], must)
-
-
-def _wrong(field: str, value: object, must: Mapping[str, str] = _MUST) -> UsageError:
-    needed = must.get(field, "a table")
-    hint = f'write {field} = ["..."]' if needed == _NAMES else ""
+def wrong(field: str, value: object) -> UsageError:
+    """An option that is not what it must be."""
+    needed = MUST.get(field, "a table")
+    hint = f'write {field} = ["..."]' if needed == NAMES else ""
     return UsageError(f"--{field.replace('_', '-')} {value!r}: must be {needed}", hint)
 
 
-def _in_file(path: Path, where: str, error: UsageError) -> FileError:
-    """An option's error in the words of a file: `seeds`, not `--seeds`."""
-    key = re.sub(r"^--[\w-]+", lambda option: option[0][2:].replace("-", "_"), error.message)
-    return FileError(path, where + key, error.hint)
+def _once(field: str, named: tuple[object, ...]) -> None:
+    if twice := [name for name in named if named.count(name) > 1]:
+        raise UsageError(f"--{field}: {twice[0]!r} is named twice")
 
 
-def _read(source: str | None) -> dict[str, Any]:
-    if source is None:
-        return {}
-    if source in PRESETS:
-        return dict(PRESETS[source])
-    path = Path(source)
-    if path.suffix != ".toml":
-        raise unknown("study", source, PRESETS, "a path to a .toml file works too")
-    try:
-        tree = tomllib.loads(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise FileError(path, error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"not TOML: {error}") from error
-    except RecursionError as error:
-        raise FileError(path, "not TOML: nested too deeply") from error
-    return _flatten(path, tree)
-
-
-def _flatten(path: Path, tree: dict[str, Any]) -> dict[str, Any]:
-    """`[models."x".body]` and `[tasks."y".columns]` beside the plain lists `models = [...]`, `tasks = [...]`."""
-    if odd := sorted({"bodies", "task_options"} & set(tree)):
-        hint = 'write [models."name".body] or [tasks."name".columns]'
-        raise FileError(path, f"unknown option {odd[0]!r}", hint)
-    told = dict(tree)
-    if isinstance(models := tree.get("models"), dict):
-        told["models"] = list(models)
-        told["bodies"] = {name: _body(path, name, table) for name, table in models.items() if table != {}}
-    if isinstance(tasks := tree.get("tasks"), dict):
-        told["tasks"] = list(tasks)
-        told["task_options"] = {name: _task_options(path, name, table) for name, table in tasks.items() if table != {}}
-    return told
-
-
-def _body(path: Path, name: str, table: object) -> dict[str, Any]:
-    if not isinstance(table, dict) or set(table) != {"body"} or not isinstance(table["body"], dict):
-        hint = f'write [models."{name}".body] and below it what to send, for example provider = {{order = ["..."]}}'
-        raise FileError(path, f'models."{name}": only a table body can stand here', hint)
-    return table["body"]
-
-
-def _task_options(path: Path, name: str, table: object) -> TaskOptions:
-    where = f'tasks."{name}"'
-    if not isinstance(table, dict):
-        raise FileError(path, f"{where} {table!r}: must be a table", "it may have columns and answer_type")
-    try:
-        return msgspec.convert(table, TaskOptions)
-    except msgspec.ValidationError as error:
-        raise _in_file(path, f"{where}: ", _complaint(error, table, _TASK_MUST)) from error
+def _positive(field: str, value: float | None) -> None:
+    """`--max-cost 0` would mean to ask nothing."""
+    if value is not None and not 0 < value < math.inf:
+        raise UsageError(f"--{field.replace('_', '-')} {value:g}: must be above 0")
 
 
 def _at_least(field: str, value: int, least: int) -> None:

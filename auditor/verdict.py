@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from auditor.records import MISSING_MARK, Interval
+from auditor.figures import MISSING_MARK, Interval
 
 Claim = Literal["suite", "population"]
 Judgement = Literal["PASS", "FAIL", "INCONCLUSIVE"]

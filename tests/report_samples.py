@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from auditor.records import (
+import msgspec
+
+from auditor.figures import (
     Caveat,
     CellRow,
     Check,
     Counts,
+    EndpointRow,
+    EnforcementRow,
     MajorityVoteRow,
-    Message,
     ModelRow,
     RankingRow,
     RegressionRow,
@@ -20,6 +23,7 @@ from auditor.records import (
     TokenSpread,
     WinsRow,
 )
+from auditor.records import Adaptation, Canary, Message
 
 PARSERS = ("strict", "paper", "normalized")
 WRAPPERS = ("plain", "json", "structured", "structured_delim", "deliberate")
@@ -89,9 +93,9 @@ def sensitivity(cells: list[CellRow]) -> SensitivityRow:
     return SensitivityRow(
         model=cells[0].model,
         task=cells[0].task,
-        arm="none",
+        arm=cells[0].arm,
         parser=cells[0].parser,
-        wrappers=WRAPPERS,
+        wrappers=tuple(c.wrapper for c in cells),
         fsi=fsi,
         psi=max(readable) - min(readable),
         nfsi=fsi / (mean + 1e-6),
@@ -109,6 +113,8 @@ def sensitivity(cells: list[CellRow]) -> SensitivityRow:
         p_wrapper_effect=0.0001 if fsi > 0.1 else 0.0312,
         format_part=fsi * 0.9,
         content_part=fsi * 0.1,
+        format_truncated=fsi * 0.3,
+        format_noncompliant=fsi * 0.6,
     )
 
 
@@ -119,7 +125,7 @@ def model_row(rows: list[SensitivityRow]) -> ModelRow:
     fsi, psi, nfsi = mean("fsi"), mean("psi"), mean("nfsi")
     return ModelRow(
         model=rows[0].model,
-        arm="none",
+        arm=rows[0].arm,
         parser=rows[0].parser,
         tasks=len(rows),
         fsi=fsi,
@@ -190,6 +196,194 @@ def realistic() -> Summary:
             Caveat("token_limit", "structured_delim cannot be answered within 24 tokens in yes_no"),
             Caveat("regression", "normalized: no regression", ("regression.beta", "regression.df")),
         ),
+    )
+
+
+CANARIES = {
+    "verified": "enforced: told to write a word, it wrote the only reply that the grammar has",
+    "ignored": "ignored: told to write a word, it wrote the word",
+    "claimed": "no canary was asked",
+    "refused": "refused: HTTP 400: grammar is not supported",
+}
+
+
+def held(free: CellRow, arm: str, more: float) -> CellRow:
+    """A cell as enforcement leaves it: all but 1 % readable, and `more` of the replies right."""
+    correct, parsed = round(free.n * ((free.accuracy or 0.0) + more)), free.n - free.n // 100
+    return msgspec.structs.replace(
+        free,
+        arm=arm,
+        parsed=parsed,
+        correct=correct,
+        accuracy=correct / free.n,
+        accuracy_ci=(correct / free.n - 0.032, correct / free.n + 0.034),
+        accuracy_parsed=correct / parsed,
+        parseability=parsed / free.n,
+        parseability_ci=(parsed / free.n - 0.006, parsed / free.n + 0.005),
+        reasons={"truncated": free.n - parsed},
+    )
+
+
+def enforcement(model: str, arm: str, parser: str = "strict", **changes: object) -> EnforcementRow:
+    """Grammar as it works: nearly everything readable, more of it right."""
+    fields: dict[str, object] = {
+        "label": "verified",
+        "canary": CANARIES["verified"],
+        "wrappers": WRAPPERS,
+        "tasks": 3,
+        "n": 15000,
+        "n_without": 15000,
+        "parseability": 0.99,
+        "parseability_without": 0.12,
+        "parseability_change_ci": (0.83, 0.91),
+        "accuracy": 0.41,
+        "accuracy_without": 0.08,
+        "accuracy_change_ci": (0.29, 0.37),
+        "psi": 0.01,
+        "psi_without": 0.40,
+        "fsi": 0.06,
+        "fsi_without": 0.28,
+    }
+    return EnforcementRow(model=model, arm=arm, parser=parser, **(fields | changes))  # type: ignore[arg-type]
+
+
+def contrast(free: list[CellRow], cells: list[CellRow], **changes: object) -> EnforcementRow:
+    """The row that these cells give."""
+    wrappers = tuple(dict.fromkeys(c.wrapper for c in cells))
+    free = [c for c in free if c.wrapper in wrappers]
+
+    def mean(cells: list[CellRow], name: str) -> float:
+        return sum(getattr(c, name) for c in cells) / len(cells)
+
+    def spread(cells: list[CellRow], name: str) -> float | None:
+        per_task = [[getattr(c, name) for c in cells if c.task == task] for task in TASKS]
+        return sum(max(rates) - min(rates) for rates in per_task) / len(TASKS) if len(wrappers) > 1 else None
+
+    readable = mean(cells, "parseability") - mean(free, "parseability")
+    right = mean(cells, "accuracy") - mean(free, "accuracy")
+    fields: dict[str, object] = {
+        "wrappers": wrappers,
+        "n": sum(c.n for c in cells),
+        "n_without": sum(c.n for c in free),
+        "parseability": mean(cells, "parseability"),
+        "parseability_without": mean(free, "parseability"),
+        "parseability_change_ci": (readable - 0.02, readable + 0.02),
+        "accuracy": mean(cells, "accuracy"),
+        "accuracy_without": mean(free, "accuracy"),
+        "accuracy_change_ci": (right - 0.03, right + 0.03),
+        "psi": spread(cells, "parseability"),
+        "psi_without": spread(free, "parseability"),
+        "fsi": spread(cells, "accuracy"),
+        "fsi_without": spread(free, "accuracy"),
+    }
+    return enforcement(cells[0].model, cells[0].arm, cells[0].parser, **(fields | changes))
+
+
+def no_range(row: SensitivityRow) -> SensitivityRow:
+    """One wrapper is no range: nothing but the accuracy of the one stays."""
+    keys = (row.model, row.task, row.arm, row.parser, row.wrappers)
+    return SensitivityRow(*keys, None, None, None, row.accuracy_min, row.accuracy_max, row.accuracy_mean, (), ())
+
+
+def endpoints() -> tuple[EndpointRow, ...]:
+    """One server that took everything, one that did not and that changed during the run."""
+    return (
+        EndpointRow(
+            model="smollm2-135m",
+            server="http://127.0.0.1:8080/v1",
+            provider="llamacpp",
+            build="b6002-1a2b3c4",
+            seed="honoured: one seed gave one reply, another seed another",
+            adaptations=(),
+            canaries=(
+                Canary("grammar", "enforced", "it wrote the only reply that the grammar has"),
+                Canary("json_schema", "ignored", "told to write a word, it wrote the word"),
+            ),
+            routing={},
+            upstreams={},
+            models_returned={"smollm2-135m-instruct-q4_k_m": 33000},
+            fingerprints=1,
+        ),
+        EndpointRow(
+            model="gemma-3-270m",
+            server="https://openrouter.example/api/v1",
+            provider="openrouter",
+            build=None,
+            seed="ignored: asked twice with one seed, it gave two replies",
+            adaptations=(
+                Adaptation("max_tokens", "24", "as max_completion_tokens", "Unsupported parameter: 'max_tokens'"),
+                Adaptation("temperature", "0.7", "left out", "only the default (1) is supported"),
+            ),
+            canaries=(),
+            routing={"only": ["deepinfra"], "allow_fallbacks": False},
+            upstreams={"DeepInfra": 29000, "Together": 1},
+            models_returned={"google/gemma-3-270m-it": 29001},
+            fingerprints=3,
+        ),
+    )
+
+
+def enforced() -> Summary:
+    """The realistic run with arms: a grammar that works for one model and is only claimed for the other, and a JSON
+    schema, for the one wrapper that it fits, that the endpoint ignored."""
+    base = realistic()
+    arms = {
+        ("smollm2-135m", "grammar"): ("verified", WRAPPERS, 0.24),
+        ("smollm2-135m", "json_schema"): ("ignored", ("json",), None),
+        ("gemma-3-270m", "grammar"): ("claimed", WRAPPERS, 0.0),
+    }
+    cells, sensitivities, models, rows = list(base.cells), list(base.sensitivity), list(base.models), []
+    for (model, arm), (label, wrappers, more) in arms.items():
+        for parser in PARSERS:
+            free = [c for c in base.cells if (c.model, c.parser) == (model, parser) and c.wrapper in wrappers]
+            ours = [msgspec.structs.replace(c, arm=arm) if more is None else held(c, arm, more) for c in free]
+            by_task = [sensitivity([c for c in ours if c.task == task]) for task in TASKS]
+            if len(wrappers) > 1:
+                models.append(model_row(by_task))
+            else:
+                by_task = [no_range(row) for row in by_task]
+                models.append(ModelRow(model, arm, parser, 3, None, None, None, None, None, None))
+            cells += ours
+            sensitivities += by_task
+            rows.append(contrast(free, ours, label=label, canary=CANARIES[label]))
+    return msgspec.structs.replace(
+        base,
+        counts=Counts(63000, 62940, 60, 63412, 412, 7410220, 970310, 2.784, preflight_calls=14, reused=1200),
+        cells=tuple(cells),
+        sensitivity=tuple(sensitivities),
+        models=tuple(models),
+        warnings=(
+            *base.warnings,
+            Caveat("one_enforced_wrapper", "one wrapper is no range", ("enforcement.psi", "enforcement.fsi")),
+            Caveat(
+                "one_wrapper",
+                "a range over wrappers needs two",
+                ("sensitivity.fsi", "sensitivity.psi", "models.fsi", "models.psi"),
+            ),
+        ),
+        endpoints=endpoints(),
+        enforcement=tuple(rows),
+    )
+
+
+def unread() -> Summary:
+    """The realistic run, had strict read nothing of the first model."""
+    base = realistic()
+
+    def mine(row: CellRow | SensitivityRow | ModelRow) -> bool:
+        return (row.model, row.parser) == ("smollm2-135m", "strict")
+
+    cells = [
+        msgspec.structs.replace(c, parsed=0, correct=0, accuracy=0.0, accuracy_parsed=None, parseability=0.0)
+        if mine(c)
+        else c
+        for c in base.cells
+    ]
+    zero = {"fsi": 0.0, "psi": 0.0, "nfsi": 0.0, "fsi_star": 0.0}
+    return msgspec.structs.replace(
+        base,
+        cells=tuple(cells),
+        models=tuple(msgspec.structs.replace(row, **zero) if mine(row) else row for row in base.models),
     )
 
 

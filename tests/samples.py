@@ -57,13 +57,13 @@ def request(item: str = "q1", wrapper: str = "plain", seed: int = 0, digest: str
 def answered(request: Request, text: str | None, finish: str = "stop", tokens: int | None = 10) -> Generation:
     """A request that was answered at the first try."""
     reply = Reply(text, finish, prompt_tokens=tokens, completion_tokens=3)
-    return Generation(request, reply, None, (Attempt(1.0, 2.0, 200, None, b"{}"),), b'{"model":"m"}')
+    return Generation(request, reply, None, (Attempt(1.0, 2.0, 200, None, b"{}", b'{"model":"m"}'),))
 
 
 def missing(request: Request, tries: int = 2) -> Generation:
     """A request that was never answered."""
-    attempts = tuple(Attempt(1.0, 2.0, 503, "unavailable", b"") for _ in range(tries))
-    return Generation(request, None, Fault("unavailable", "HTTP 503", True), attempts, b'{"model":"m"}')
+    attempts = tuple(Attempt(1.0, 2.0, 503, "unavailable", b"", b'{"model":"m"}') for _ in range(tries))
+    return Generation(request, None, Fault("unavailable", "HTTP 503", True), attempts)
 
 
 def write_jsonl(path: Path, rows: list[dict[str, object]]) -> Path:

@@ -15,8 +15,8 @@ CASES: list[dict[str, object]] = [
 ]
 
 
-def told(body: Body) -> str:
-    """Which of the five wrappers asked."""
+def told(body: Body) -> str | None:
+    """Which of the five wrappers asked; None for preflight's own questions."""
     text = body["messages"][-1]["content"]
     marks = {
         "json": "JSON object",
@@ -25,7 +25,7 @@ def told(body: Body) -> str:
         "deliberate": "Reason briefly",
         "plain": "only the final answer",
     }
-    return next(name for name, mark in marks.items() if mark in text)
+    return next((name for name, mark in marks.items() if mark in text), None)
 
 
 def said(wrapper: str, value: str) -> str:
@@ -48,5 +48,8 @@ def truth(body: Body) -> tuple[bool, str]:
 
 def reply(body: Body) -> Answer:
     """The simulated model's answer."""
+    wrapper = told(body)
+    if wrapper is None:
+        return Answer(f"Sentence {draw(body):.6f}.")
     readable, value = truth(body)
-    return Answer(said(told(body), value) if readable else "I would rather not say.")
+    return Answer(said(wrapper, value) if readable else "I would rather not say.")

@@ -7,15 +7,16 @@ import json
 import pytest
 from samples import MICRO, SHARED
 
-from auditor.analysis import Reading, summarize
+from auditor.analysis import Reading, Split, summarize
+from auditor.figures import Counts, RunInfo, Summary
 from auditor.measure import GIVEN, TallyRow, measure
-from auditor.records import CellKey, CellTotal, Counts, RunInfo, Summary
+from auditor.records import Adaptation, Canary, CellKey, CellTotal, Findings
 
 RUN = RunInfo("micro", "2026-01-01", "0", "", 0)
 COUNTS = Counts(48, 48, 0, 0, 0, 0, 0)
 
 
-def micro(parser: str = "strict", seeds: int = 1) -> Summary:
+def micro(parser: str = "strict", seeds: int = 1, split: Split = lambda best, worst: (0, 0.0, 0.0, 0.0)) -> Summary:
     """The worked example, each generation repeated over seeds."""
     keys: dict[int, CellKey] = {}
     tallies: list[TallyRow] = []
@@ -26,7 +27,7 @@ def micro(parser: str = "strict", seeds: int = 1) -> Summary:
             tallies += [(len(keys), first + i, seeds, int(parsed[i]), int(correct[i])) for i in range(4)]
     given = 4 * seeds if parser == GIVEN else 0
     totals = {id_: CellTotal(id_, 4 * seeds, 0, 4, None, None, None, given) for id_ in keys}
-    reading = Reading(measure(parser, keys, totals, tallies, {}), {}, {})
+    reading = Reading(measure(parser, keys, totals, tallies, {}), {}, {}, split)
     return summarize(RUN, COUNTS, [], [reading], [], [])
 
 
@@ -153,19 +154,117 @@ def test_one_task_cannot_be_resampled() -> None:
 
 def test_two_numbers_of_wrappers_are_not_compared_silently() -> None:
     """FSI grows with F: unlike ranges in one summary are pointed out."""
-    keys = {1: CellKey("m", "t", "a", "none"), 2: CellKey("m", "t", "b", "none"), 3: CellKey("n", "t", "a", "none")}
+    assert "different_f" in reasons(ranged({"m": "ab", "n": "abc"}))
+    assert "different_f" not in reasons(ranged({"m": "ab", "n": "ab"}))
+
+
+def test_one_wrapper_is_no_range_to_compare() -> None:
+    """A family with one wrapper has no range: that is said, and not that ranges differ."""
+    found = reasons(ranged({"m": "ab", "n": "a"}))
+    assert "one_wrapper" in found
+    assert "different_f" not in found
+
+
+def ranged(wrappers: dict[str, str]) -> Summary:
+    """Model -> its wrappers, a letter each."""
+    keys = dict(enumerate((CellKey(model, "t", name, "none") for model in wrappers for name in wrappers[model]), 1))
     totals = {i: CellTotal(i, 1, 0, 1, None, None, None, 0) for i in keys}
     reading = Reading(measure("strict", keys, totals, [(i, 1, 1, 1, 1) for i in keys], {}), {}, {})
-    assert "different_f" in reasons(summarize(RUN, COUNTS, [], [reading], [], []))
+    return summarize(RUN, COUNTS, [], [reading], [], [])
 
 
 def test_what_later_versions_compute_is_null_with_a_reason() -> None:
     """No field of the calibrated statistics is filled by accident."""
     summary = micro()
-    assert all(
-        row.fsi_star is None and row.fsi_floor is None and row.format_part is None for row in summary.sensitivity
-    )
+    assert all(row.fsi_star is None and row.fsi_floor is None for row in summary.sensitivity)
     assert "sensitivity.fsi_star" in reasons(summary)["not_computed"]
+
+
+# Format and content --------------------------------------------------------------------------------------------
+
+
+def split(best: int, worst: int) -> tuple[int, float, float, float]:
+    """What the journal says of the worked example's cells, written out for the pairs that are compared."""
+    return {(3, 1): (4, 2.0, 0.0, 0.0), (6, 5): (4, 0.0, 0.5, 1.5), (9, 7): (4, 1.0, 0.0, 0.0),
+            (11, 10): (4, 1.0, 0.0, 0.0)}[best, worst]  # fmt: skip
+
+
+def test_the_parts_of_the_worked_example() -> None:
+    """Of the first best and the first worst wrapper, in their order; together they are the range."""
+    rows = {(row.model, row.task): row for row in micro(split=split).sensitivity}
+    assert {key: (row.content_part, row.format_part) for key, row in rows.items()} == {
+        ("m0", "t0"): (0.5, 0.0),
+        ("m0", "t1"): (0.0, 0.5),
+        ("m1", "t0"): (0.25, 0.0),
+        ("m1", "t1"): (0.25, 0.0),
+    }
+    assert (rows["m0", "t1"].format_truncated, rows["m0", "t1"].format_noncompliant) == (0.125, 0.375)
+    assert all((row.content_part or 0) + (row.format_part or 0) == row.fsi for row in rows.values())
+
+
+def test_without_pairs_there_are_no_parts() -> None:
+    """Where no item was answered by both, and where there is no range, the parts are not known."""
+    for row in (*micro().sensitivity, *lone(accuracy_known=False, wrappers=2).sensitivity, *lone().sensitivity):
+        assert (row.content_part, row.format_part, row.format_truncated, row.format_noncompliant) == (None,) * 4
+
+
+# Arms and endpoints --------------------------------------------------------------------------------------------
+
+FOUND = Findings(
+    "m",
+    "http://one/v1",
+    "vllm",
+    build="0.11",
+    seed="ignored",
+    seed_said="3 of 3 differ",
+    adaptations=(Adaptation("seed", "0", "", "unsupported"),),
+    canaries=(Canary("grammar", "enforced", "B"),),
+    routing={"only": ["x"]},
+)
+
+
+def enforced(missing: int = 0) -> Summary:
+    """Two wrappers, free and held to a grammar, on two items."""
+    keys = dict(enumerate((CellKey("m", "t", name, arm) for arm in ("none", "grammar") for name in "ab"), 1))
+    totals = {i: CellTotal(i, 2, missing, 2, None, None, None, 0) for i in keys}
+    tallies: list[TallyRow] = [(i, item, 1, int(i > 2), int(i > 2)) for i in keys for item in (1, 2)]
+    reading = Reading(measure("strict", keys, totals, tallies, {}), {}, {})
+    upstreams = [
+        ("m", "p", "m-1", "f1", 3),
+        ("m", "p", "m-2", "f2", 4),
+        ("m", None, None, None, 1),
+        ("x", "q", "", "", 9),
+    ]
+    return summarize(RUN, COUNTS, [], [reading], [], [], [FOUND], upstreams)
+
+
+def test_the_summary_has_a_row_for_each_enforced_arm() -> None:
+    """What enforcement did, with the canary's label; arms are models and families of their own elsewhere."""
+    summary = enforced()
+    (row,) = summary.enforcement
+    assert (row.arm, row.label, row.parseability, row.parseability_without) == ("grammar", "verified", 1.0, 0.0)
+    assert [(row.model, row.arm, row.fsi) for row in summary.models] == [("m", "none", 0.0), ("m", "grammar", 0.0)]
+    assert micro().enforcement == ()
+
+
+def test_caveats_name_the_arm() -> None:
+    """A cell of an enforced arm that lacks replies is told from the free one."""
+    said = [caveat.message for caveat in enforced(missing=1).warnings if caveat.code == "missing"]
+    assert said[0].startswith("m, t, a: 1 of 3")
+    assert said[2].startswith("m, t, a (grammar): 1 of 3")
+
+
+def test_the_summary_says_who_answered() -> None:
+    """What preflight found out about a server, and upstream providers, models and fingerprints of its replies."""
+    (row,) = enforced().endpoints
+    assert (row.model, row.server, row.provider, row.build) == ("m", "http://one/v1", "vllm", "0.11")
+    assert row.seed == "ignored: 3 of 3 differ"
+    assert (row.adaptations, row.canaries, row.routing) == (FOUND.adaptations, FOUND.canaries, FOUND.routing)
+    assert (row.upstreams, row.models_returned, row.fingerprints) == ({"p": 7}, {"m-1": 3, "m-2": 4}, 2)
+    assert micro().endpoints == ()
+
+
+# Order and emptiness -------------------------------------------------------------------------------------------
 
 
 def test_rankings_show_models_under_each_wrapper() -> None:

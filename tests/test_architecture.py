@@ -14,8 +14,9 @@ PACKAGE = Path(__file__).resolve().parents[1] / "auditor"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 STAGES = frozenset(
-    {"errors", "records", "sql", "catalogue", "study", "prompts", "plan", "parsing", "stats", "measure", "analysis"}
-    | {"verdict", "tasks", "endpoints", "send", "store", "rows", "report", "progress", "prepare", "audit", "gating"}
+    {"errors", "records", "figures", "sql", "catalogue", "study", "settings", "prompts", "constraints", "plan"}
+    | {"parsing", "stats", "measure", "analysis", "arms", "verdict", "estimate", "tasks", "endpoints", "pacing", "send"}
+    | {"probing", "lanes", "journal", "store", "stored", "rows", "report", "progress", "prepare", "audit", "gating"}
     | {"folders", "results", "border", "checking", "listing", "serving"}
 )
 ANYTHING = STAGES | {"auditor"}
@@ -25,30 +26,53 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "records": set(),
     "sql": set(),
     "catalogue": {"auditor", "errors", "records"},
+    "figures": {"records"},
     "study": {"errors", "records"},
+    "settings": {"errors", "records", "study"},
     "prompts": {"catalogue", "records"},
-    "plan": {"prompts", "records"},
+    "constraints": {"records"},
+    "plan": {"constraints", "prompts", "records"},
+    "estimate": {"records"},
     "parsing": {"parsing", "records", "errors"},
     "stats": {"stats"},
     "measure": {"records"},
-    "analysis": {"measure", "records", "stats"},
-    "verdict": {"records"},
+    "analysis": {"arms", "figures", "measure", "records", "stats"},
+    "arms": {"figures", "measure", "records", "stats"},
+    "verdict": {"figures"},
     "tasks": {"tasks", "records", "errors"},
     "endpoints": {"endpoints", "records", "errors"},
-    "send": {"errors", "records"},
-    "store": {"sql", "errors", "records"},
+    "pacing": set(),
+    "send": {"errors", "pacing", "records"},
+    "probing": {"endpoints", "errors", "figures", "pacing", "prompts", "records", "send"},
+    "lanes": {"constraints", "endpoints", "errors", "estimate", "pacing", "parsing", "plan", "prepare", "probing"}
+    | {"prompts", "records", "store", "study"},
+    "stored": {"records"},
+    "store": {"sql", "errors", "figures", "records", "stored"},
+    "journal": {"records", "store"},
     "rows": {"errors", "records"},
-    "report": {"report", "records", "errors", "verdict"},
-    "progress": {"send"},
-    "prepare": {"catalogue", "errors", "parsing", "plan", "prompts", "records", "study", "tasks"},
+    "report": {"report", "figures", "records", "errors", "verdict"},
+    "progress": {"estimate", "send"},
+    "prepare": {
+        "catalogue",
+        "constraints",
+        "errors",
+        "figures",
+        "parsing",
+        "plan",
+        "prompts",
+        "records",
+        "study",
+        "tasks",
+    },
     "folders": {"errors", "store"},
-    "results": {"analysis", "measure", "parsing", "prepare", "records", "report", "store"},
+    "results": {"analysis", "figures", "measure", "parsing", "prepare", "records", "report", "store", "stored"},
     "border": {"auditor", "catalogue", "errors", "folders", "measure", "parsing", "prepare", "records", "report"}
-    | {"results", "rows", "store"},
+    | {"results", "rows", "store", "stored"},
     "audit": ANYTHING,
     "gating": {
         "audit",
         "errors",
+        "figures",
         "folders",
         "measure",
         "prepare",
@@ -66,7 +90,7 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
 }
 """Module or package -> what of ours it may import (`auditor`: the package itself). Stages meet in `audit`."""
 
-PURE = ("plan", "parsing", "measure", "stats", "verdict", "analysis")
+PURE = ("plan", "constraints", "estimate", "parsing", "measure", "stats", "verdict", "analysis", "arms")
 OUTSIDE = frozenset(
     {"os", "io", "pathlib", "sqlite3", "socket", "ssl", "select", "selectors", "http", "urllib", "httpx", "aiohttp"}
     | {"requests", "openai", "asyncio", "threading", "multiprocessing", "concurrent", "subprocess", "shutil", "glob"}

@@ -30,6 +30,7 @@ def cases(tmp_path: Path) -> Path:
 
 def study(url: str, cases: Path, **changes: object) -> Study:
     told_ = {"models": (f"compat/m@{url}",), "tasks": (str(cases),), "items": 6, "seeds": 2, "max_tokens": 64}
+    told_ |= {"preflight": False}
     return Study(**{**told_, **changes})  # type: ignore[arg-type]
 
 
@@ -244,7 +245,7 @@ from pathlib import Path
 from auditor import audit, results
 from auditor.study import Study
 audit.run(Study(models=("compat/m@{url}",), tasks=({cases!r},), items=40, seeds=10, concurrency=16, max_tokens=64,
-          parsers=("strict",)), Path({out!r}))
+          preflight=False, parsers=("strict",)), Path({out!r}))
 """
 
 
@@ -284,6 +285,7 @@ def test_ctrl_c_keeps_what_was_answered(cases: Path, tmp_path: Path) -> None:
     """An interrupt ends cleanly with 130 and says how to go on; running again finishes."""
     with Loopback(reply, latency=0.05) as server:
         arguments = ["--models", f"compat/m@{server.url}", "--tasks", str(cases), "--items", "40", "--seeds", "2"]
+        arguments += ["--concurrency", "16"]
         command = [sys.executable, "-m", "auditor.cli", "run", *arguments, "--out", str(tmp_path / "run")]
         child = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         while len(server.requests) < 50:
@@ -300,7 +302,8 @@ def test_ctrl_c_keeps_what_was_answered(cases: Path, tmp_path: Path) -> None:
         assert kept >= 30
         finished = audit.run(study(server.url, cases, items=40, max_tokens="auto"), tmp_path / "run")
         assert finished.summary.counts.answered == 400
-        assert len(server.requests) <= 400 + 16
+        assert len(server.requests) <= 4 + 400 + 16
+        assert finished.summary.counts.attempts == len(server.requests)
 
 
 def test_the_frames_hold_the_summary(cases: Path, tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_a_study_file_speaks_and_options_override_it(cases: Path, tmp_path: Path
     """`auditor.toml` in the folder is used and said so; an option wins over it."""
     with Loopback(reply) as server:
         models = f'name = "mine"\nmodels = ["compat/m@{server.url}"]\n'
-        rest = 'tasks = ["cases.jsonl"]\nitems = 3\nseeds = 1\nwrappers = ["plain"]\n'
+        rest = 'tasks = ["cases.jsonl"]\nitems = 3\nseeds = 1\nwrappers = ["plain"]\npreflight = false\n'
         (tmp_path / "auditor.toml").write_text(models + rest)
         told = auditor("run", "--out", "x", "--items", 2, cwd=tmp_path)
         assert told.returncode == 0, told.stderr

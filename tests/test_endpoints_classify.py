@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditor.endpoints.classify import classify, error_text, retry_after
+from auditor.endpoints.classify import classify, error_text, exhausted_for, retry_after
 from auditor.endpoints.transport import HttpReply
 from auditor.records import Fault, Reply
 
@@ -363,6 +363,103 @@ def test_what_the_endpoint_asks_for_reaches_the_fault() -> None:
     assert fault(classify(http(b"", 503, retry_after="1.5"))).retry_after == 1.5
     assert fault(classify(http({"error": {"code": 429}}, retry_after_ms="20"))).retry_after == 0.02
     assert fault(classify(http(b"", 400, retry_after="1.5"))).retry_after is None
+
+
+# What is left of a rate limit ----------------------------------------------------------------------------------
+
+
+def limits(what: str, remaining: str, reset: str) -> dict[str, str]:
+    return {f"x-ratelimit-remaining{what}": remaining, f"x-ratelimit-reset{what}": reset}
+
+
+@pytest.mark.parametrize(
+    ("reset", "expected"),
+    [
+        ("1s", 1.0),
+        ("6m0s", 360.0),
+        ("12ms", 0.012),
+        ("1h2m", 3720.0),
+        ("2m59.56s", 179.56),
+        ("1d", 86400.0),
+        ("0s", 0.0),
+        ("7.66s", 7.66),
+        ("60", None),
+        ("", None),
+        ("soon", None),
+        ("-1s", None),
+        ("1s ", None),
+        ("1w", None),
+        ("Mon, 30 Nov 2026 07:00:00 GMT", None),
+    ],
+)
+@pytest.mark.parametrize("what", ["-requests", "-tokens", ""])
+def test_where_nothing_is_left_the_reset_says_for_how_long(what: str, reset: str, expected: float | None) -> None:
+    """Durations as OpenAI writes them, worked out by hand; what is none of them says nothing."""
+    found = exhausted_for(limits(what, "0", reset))
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize("remaining", ["1", "59", "149984", "00x", ""])
+def test_while_something_is_left_nothing_is_exhausted(remaining: str) -> None:
+    """A reset is told with every reply; it counts where `remaining` is 0."""
+    assert exhausted_for(limits("-requests", remaining, "6m0s")) is None
+    assert exhausted_for({"x-ratelimit-reset-requests": "6m0s"}) is None
+    assert exhausted_for({"x-ratelimit-remaining-requests": "0"}) is None
+    assert exhausted_for({}) is None
+
+
+def test_of_several_limits_the_longest_counts() -> None:
+    """Only among those that are used up."""
+    used = limits("-requests", "0", "1s") | limits("-tokens", "0", "6m0s")
+    assert exhausted_for(used) == 360.0
+    assert exhausted_for(used | limits("-tokens", "12", "6m0s")) == 1.0
+    assert exhausted_for(used | limits("-tokens", "0", "soon")) == 1.0
+
+
+def test_openrouters_reset_is_a_time_in_unix_milliseconds() -> None:
+    """Seconds from now; a time that is over is no wait."""
+    in_a_minute = str(int((time.time() + 60) * 1000))
+    found = exhausted_for(limits("", "0", in_a_minute))
+    assert found is not None
+    assert 58 < found <= 60
+    assert exhausted_for(limits("", "0", "1700000000000")) == 0.0
+
+
+@given(st.text() | st.from_regex(r"(\d+(\.\d+)?(ms|s|m|h|d))+", fullmatch=True) | st.from_regex(r"[0-9]{12,14}"))
+def test_any_reset_is_a_time_or_nothing(reset: str) -> None:
+    """No header raises."""
+    seconds = exhausted_for(limits("-tokens", "0", reset))
+    assert seconds is None or seconds >= 0
+
+
+# What a fault costs, and a server that still loads -------------------------------------------------------------
+
+
+def test_a_failure_that_was_charged_says_how_much() -> None:
+    """`usage.cost` beside an error, of a provider that failed mid-answer or said so in the body."""
+    message = {"content": "B, bec"}
+    usage = {"prompt_tokens": 9, "completion_tokens": 4, "cost": 0.00021}
+    assert fault(classify(http(ended("error", message) | {"usage": usage}))).cost_usd == 0.00021
+    assert fault(classify(http({"error": {"code": 502, "message": "x"}, "usage": usage}))).cost_usd == 0.00021
+    assert fault(classify(http(ended(None, {"content": ""}) | {"usage": usage}))).cost_usd == 0.00021
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"cost": None}, {"cost": "0.1"}, {"cost": -1}, "free", [1], 3])
+def test_a_failure_that_says_no_cost_has_none(usage: object) -> None:
+    """Whatever stands in `usage`; and an HTTP error has no usage."""
+    assert fault(classify(http(ended("error", {"content": "B"}) | {"usage": usage}))).cost_usd is None
+    assert fault(classify(http({"error": {"message": "x"}, "usage": {"cost": 1}}, 500))).cost_usd is None
+
+
+def test_a_server_that_loads_its_weights_is_asked_again_in_a_second() -> None:
+    """llama.cpp says so with a 503, and its own wish goes over ours; no other failure is waited for so."""
+    loading = {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
+    told = fault(classify(http(loading, 503)))
+    assert (told.kind, told.retryable, told.fatal, told.retry_after) == ("unavailable", True, False, 1.0)
+    assert fault(classify(http(loading, 503, retry_after="7"))).retry_after == 7.0
+    assert fault(classify(http(loading))).retry_after == 1.0
+    assert fault(classify(http(loading, 500))).retry_after is None
+    assert fault(classify(http({"error": {"message": "Service unavailable"}}, 503))).retry_after is None
 
 
 # Laws ----------------------------------------------------------------------------------------------------------

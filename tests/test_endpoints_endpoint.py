@@ -1,4 +1,4 @@
-"""Endpoints: where a provider is and with which key, what is sent, and that the key shows nowhere."""
+"""One endpoint: what is sent, what is recorded, and that what is secret shows nowhere."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import msgspec
 import pytest
 from loopback import Answer, Body, Loopback
 
-from auditor.endpoints import PROVIDERS, Endpoint, resolve
+from auditor.endpoints import Endpoint, Place
 from auditor.endpoints.transport import AiohttpTransport, HttpReply, NetworkError
-from auditor.errors import UsageError
-from auditor.records import Attempt, Fault, Message, Reply, Request
+from auditor.records import Attempt, Fault, Message, Price, Reply, Request
 
 KEY = "sk-or/v1+0123456789abcdef"
 
@@ -57,7 +56,7 @@ class Canned:
 def attempt(
     reply: HttpReply | NetworkError, key: str | None = KEY, provider: str = "compat"
 ) -> tuple[Reply | Fault, Attempt]:
-    endpoint = Endpoint(PROVIDERS[provider], "m", "http://x/v1", key, Canned(reply))
+    endpoint = Endpoint(Place(provider, "m", "http://x/v1", key), Canned(reply))
     return asyncio.run(endpoint.attempt(request()))
 
 
@@ -67,7 +66,7 @@ def over_the_wire(
     with Loopback(answer) as server:
 
         async def once() -> tuple[Reply | Fault, Attempt]:
-            endpoint = Endpoint(PROVIDERS[provider], "m", server.url, key, AiohttpTransport())
+            endpoint = Endpoint(Place(provider, "m", server.url, key), AiohttpTransport())
             try:
                 return await endpoint.attempt(asked)
             finally:
@@ -127,10 +126,13 @@ def test_extra_fields_go_over_ours_but_not_over_seed_stream_and_messages() -> No
 
 
 def test_what_is_recorded_as_sent_has_no_messages_seed_or_key() -> None:
-    """Equal for all requests of a model, so that it is stored once."""
-    endpoint = Endpoint(PROVIDERS["llamacpp"], "m", "http://x/v1", KEY, Canned(NetworkError("network", "")))
-    sent = endpoint.sent(request(extra_body={"messages": ["x"]}))
-    assert json.loads(sent) == {
+    """Equal for all requests of a model, so that it is stored once; there also where nothing answered."""
+
+    def sent(**changes: Any) -> bytes:
+        endpoint = Endpoint(Place("llamacpp", "m", "http://x/v1", KEY), Canned(NetworkError("network", "")))
+        return asyncio.run(endpoint.attempt(request(extra_body={"messages": ["x"]}, **changes)))[1].sent
+
+    assert json.loads(sent()) == {
         "model": "m",
         "max_tokens": 24,
         "temperature": 0.7,
@@ -141,8 +143,61 @@ def test_what_is_recorded_as_sent_has_no_messages_seed_or_key() -> None:
         "repeat_penalty": 1.0,
         "cache_prompt": False,
     }
-    assert KEY.encode() not in sent
-    assert sent == endpoint.sent(request(seed=4, extra_body={"messages": ["x"]}))
+    assert KEY.encode() not in sent()
+    assert sent() == sent(seed=4, messages=(Message("user", "Other?"),))
+    assert sent() != sent(max_tokens=25)
+
+
+def test_routing_found_out_at_the_start_is_sent_below_what_the_study_says() -> None:
+    """A provider found by preflight goes into the body; a field the study sets wins over it."""
+    canned = Canned(HttpReply(200, {}, b"{}"))
+    endpoint = Endpoint(Place("openrouter", "m", "http://x/v1", KEY), canned)
+    endpoint.routing = {"only": ["found"], "quantizations": ["fp8"]}
+    asyncio.run(endpoint.attempt(request(extra_body={"provider": {"only": ["told"]}})))
+    assert json.loads(canned.body)["provider"] == {
+        "only": ["told"],
+        "quantizations": ["fp8"],
+        "require_parameters": True,
+        "allow_fallbacks": False,
+    }
+
+
+# What is recorded beside the answer ----------------------------------------------------------------------------
+
+
+def test_an_attempt_says_where_it_went_and_when_the_endpoint_takes_more() -> None:
+    """The base URL without the path, and the seconds its rate-limit headers give where nothing is left."""
+    headers = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}
+    _, tried = attempt(HttpReply(429, headers, b""))
+    assert (tried.server, tried.exhausted_for) == ("http://x/v1", 90.0)
+    assert attempt(HttpReply(429, {}, b""))[1].exhausted_for is None
+    assert attempt(NetworkError("network", "gone"))[1].exhausted_for is None
+
+
+def costing(price: Price | None, usage: dict[str, Any], finish_reason: str = "stop") -> float | None:
+    body = {"choices": [{"message": {"content": "B"}, "finish_reason": finish_reason}], "usage": usage}
+    canned = Canned(HttpReply(200, {}, json.dumps(body).encode()))
+    endpoint = Endpoint(Place("compat", "m", "http://x/v1"), canned, price=price)
+    return asyncio.run(endpoint.attempt(request()))[1].cost_usd
+
+
+def test_an_attempt_costs_what_the_endpoint_charged_or_what_the_price_makes_of_its_tokens() -> None:
+    """Two USD per million prompt tokens, ten per million others, a cent a request; unknown without counts or price."""
+    price = Price(2.0, 10.0, 0.01)
+    counts = {"prompt_tokens": 1000, "completion_tokens": 100}
+    assert costing(price, counts) == pytest.approx(0.002 + 0.001 + 0.01)
+    assert costing(price, {**counts, "cost": 0.5}) == 0.5
+    assert costing(None, {**counts, "cost": 0.5}) == 0.5
+    assert costing(None, counts) is None
+    assert costing(price, {"prompt_tokens": 1000}) is None
+    assert costing(Price(0.0, 0.0), counts) == 0.0
+
+
+def test_a_fault_costs_only_what_the_endpoint_says_it_charged() -> None:
+    """A provider that failed mid-answer may charge; our own price says nothing of it."""
+    counts = {"prompt_tokens": 1000, "completion_tokens": 100}
+    assert costing(Price(2.0, 10.0), {**counts, "cost": 0.25}, finish_reason="error") == 0.25
+    assert costing(Price(2.0, 10.0), counts, finish_reason="error") is None
 
 
 # Faults --------------------------------------------------------------------------------------------------------
@@ -174,7 +229,9 @@ def test_a_fault_keeps_the_raw_body() -> None:
         HttpReply(200, {}, b"you said %b" % KEY.encode()),
         HttpReply(200, {}, b'{"error": {"message": "%b", "code": 502}}' % KEY.encode()),
         HttpReply(200, {}, b'{"choices": [{"message": {"content": "%b"}, "finish_reason": "stop"}]}' % KEY.encode()),
-        HttpReply(302, {"location": f"http://elsewhere/?key={KEY}"}, b""),
+        pytest.param(
+            HttpReply(302, {"location": f"http://elsewhere/?key={KEY}"}, b""),
+        ),
         NetworkError("network", f"Illegal header value b'Bearer {KEY}'"),
     ],
 )
@@ -188,11 +245,41 @@ def test_an_echoed_key_is_masked(reply: HttpReply | NetworkError) -> None:
     assert "[key]" in repr((answer, tried))
 
 
+@pytest.mark.parametrize("secret", ["h-0123456789abcdef", "q/0123+456789=abcdef"])
+def test_an_echoed_header_or_query_value_is_masked(secret: str) -> None:
+    """What a gateway wants beside the key is as secret as the key."""
+    for place in (
+        Place("compat", "m", "http://x/v1", secret_headers={"X-Team": secret}),
+        Place("compat", "m", "http://x/v1", query={"code": secret}),
+    ):
+        for reply in (HttpReply(401, {}, f"no: {secret}".encode()), NetworkError("network", f"no: {secret}")):
+            shown = repr(asyncio.run(Endpoint(place, Canned(reply)).attempt(request())))
+            assert secret not in shown
+            assert "no: [key]" in shown
+
+
+def test_a_query_value_is_masked_as_it_stands_in_the_url() -> None:
+    """A server that names the address it was asked at names the value with %XX."""
+    place = Place("compat", "m", "http://x/v1", query={"code": "q/0123+456789=abcdef"})
+    echo = HttpReply(404, {}, b"no such path: " + place.url.encode())
+    shown = repr(asyncio.run(Endpoint(place, Canned(echo)).attempt(request())))
+    assert "456789" not in shown
+
+
+def test_of_two_secrets_where_one_holds_the_other_nothing_is_left() -> None:
+    """The longest is masked first, so that no end of it stays behind."""
+    long, short = "sk-0123456789-more-of-it", "sk-0123456789"
+    place = Place("compat", "m", "http://x/v1", short, {"X-Long": long})
+    answer, tried = asyncio.run(Endpoint(place, Canned(HttpReply(401, {}, long.encode()))).attempt(request()))
+    assert tried.body == b"[key]"
+    assert "more-of-it" not in repr(answer)
+
+
 def test_a_repr_says_only_whether_there_is_a_key() -> None:
     """Neither repr nor str of an endpoint holds it."""
-    endpoint = Endpoint(PROVIDERS["openai"], "m", "http://x/v1", KEY, AiohttpTransport())
-    assert repr(endpoint) == str(endpoint) == "Endpoint('m', 'http://x/v1', key=set)"
-    assert "key=none" in repr(Endpoint(PROVIDERS["openai"], "m", "http://x/v1", None, AiohttpTransport()))
+    endpoint = Endpoint(Place("openai", "m", "http://x/v1", KEY), AiohttpTransport())
+    assert repr(endpoint) == str(endpoint) == "Endpoint(Place('openai', 'm', 'http://x/v1', key=set))"
+    assert "key=none" in repr(Endpoint(Place("openai", "m", "http://x/v1"), AiohttpTransport()))
 
 
 @pytest.mark.parametrize("key", ["EMPTY", "none", "x", "test", "B", "ollama"])
@@ -210,66 +297,3 @@ def test_a_short_key_is_still_masked(key: str) -> None:
     """Six characters that are no word, or twelve of any kind, count as a secret."""
     answer, tried = attempt(HttpReply(401, {}, f"no: {key}".encode()), key=key)
     assert key not in repr((answer, tried))
-
-
-# Where a provider is -------------------------------------------------------------------------------------------
-
-
-def test_the_name_goes_over_the_environment_and_that_over_the_default() -> None:
-    """`@base_url`, then the provider's variable, then its default; slashes and spaces at the end go."""
-    environment = {"OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": " http://proxy:1/v1/ "}
-    assert resolve("openai", "http://named:2/v1/", environment) == ("http://named:2/v1", "sk-1")
-    assert resolve("openai", None, environment) == ("http://proxy:1/v1", "sk-1")
-    assert resolve("openai", None, {"OPENAI_API_KEY": "sk-1"}) == ("https://api.openai.com/v1", "sk-1")
-    assert resolve("openai", None, {**environment, "OPENAI_BASE_URL": ""})[0] == "https://api.openai.com/v1"
-    assert resolve("llamacpp", None, {}) == ("http://127.0.0.1:8080/v1", None)
-    assert resolve("compat", "https://[::1]:8000/v1", {}) == ("https://[::1]:8000/v1", None)
-
-
-def test_openais_key_goes_to_no_other_provider() -> None:
-    """A key in the environment is for its provider alone."""
-    environment = {"OPENAI_API_KEY": "sk-secret", "OPENAI_BASE_URL": "http://theirs/v1"}
-    assert resolve("compat", "http://mine/v1", environment) == ("http://mine/v1", None)
-    assert resolve("llamacpp", None, environment) == ("http://127.0.0.1:8080/v1", None)
-    assert resolve("compat", "http://mine/v1", {**environment, "AUDITOR_API_KEY": "k2"})[1] == "k2"
-
-
-@pytest.mark.parametrize(
-    ("provider", "url", "environment", "message", "hint"),
-    [
-        ("openai", None, {}, "openai needs a key and OPENAI_API_KEY is not set", "export OPENAI_API_KEY=..."),
-        ("openai", None, {"OPENAI_API_KEY": " \n"}, "openai needs a key and OPENAI_API_KEY is not set", "export"),
-        ("compat", None, {}, "compat needs a base URL", "compat/<model>@http://host:8000/v1"),
-        ("compact", None, {}, "unknown provider 'compact'", "did you mean compat"),
-        ("llamcpp", None, {}, "unknown provider 'llamcpp'", "did you mean llamacpp"),
-        ("zzz", None, {}, "unknown provider 'zzz'", "known: compat"),
-        ("compat", "ftp://host/v1", {}, "'ftp://host/v1' of compat is not http(s)://", ""),
-        ("compat", "host:8000/v1", {}, "'host:8000/v1' of compat is not http(s)://", ""),
-        ("compat", "http:///v1", {}, "'http:///v1' of compat is not http(s)://", ""),
-        ("compat", "http://[::1/v1", {}, "of compat is not http(s)://", ""),
-        ("compat", "http://host:port/v1", {}, "of compat is not http(s)://", ""),
-        ("compat", "http://host:99999/v1", {}, "of compat is not http(s)://", ""),
-        ("compat", "http://u:hunter2@host/v1", {}, "the base URL of compat carries a password", "environment"),
-        ("compat", "ftp://u:hunter2@host/v1", {}, "the base URL of compat carries a password", "environment"),
-        ("compat", "http://u:hunter2@host:x/v1", {}, "of compat is not http(s)://", ""),
-        ("compat", "http://host/v1?key=hunter2", {}, "the base URL of compat has a query", "/chat/completions"),
-        ("openai", None, {"OPENAI_API_KEY": "sk-hunter2 # mine"}, "OPENAI_API_KEY holds a space", "the key alone"),
-        ("openai", None, {"OPENAI_API_KEY": "sk-hunter2\nx"}, "OPENAI_API_KEY holds a space", "the key alone"),
-        ("openai", None, {"OPENAI_API_KEY": "“sk-hunter2”"}, "OPENAI_API_KEY holds a space or a character", ""),
-    ],
-)
-def test_what_cannot_be_is_said_in_one_line_without_secrets(
-    provider: str, url: str | None, environment: dict[str, str], message: str, hint: str
-) -> None:
-    """The provider, the variable or the URL at fault, what to do, and never a password or a key."""
-    with pytest.raises(UsageError) as caught:
-        resolve(provider, url, environment)
-    assert message in caught.value.message
-    assert hint in caught.value.hint
-    assert "hunter2" not in caught.value.message + caught.value.hint
-    assert "\n" not in caught.value.message
-
-
-def test_a_key_may_end_with_a_newline() -> None:
-    """As it does when it was read from a file."""
-    assert resolve("openai", None, {"OPENAI_API_KEY": "sk-1\n"})[1] == "sk-1"

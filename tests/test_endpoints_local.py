@@ -17,9 +17,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from auditor.endpoints import PROVIDERS, Endpoint, llama_child, local
-from auditor.endpoints.llamacpp import Tokenizer
+from auditor.endpoints import Endpoint, Place, llama_child, local
 from auditor.endpoints.local import SMOLLM2, LocalServer, weights
+from auditor.endpoints.tokenizers import LlamaCppTokenizer
 from auditor.endpoints.transport import AiohttpTransport
 from auditor.errors import EndpointDown, FileError, RequestRefused, UsageError
 from auditor.records import Attempt, Fault, Message, Reply, Request
@@ -228,7 +228,7 @@ def request(content: str, **changes: object) -> Request:
 
 def ask(url: str, key: str | None, *asked: Request) -> list[tuple[Reply | Fault, Attempt]]:
     async def all_of_them() -> list[tuple[Reply | Fault, Attempt]]:
-        endpoint = Endpoint(PROVIDERS["local"], "smol", url, key, AiohttpTransport())
+        endpoint = Endpoint(Place("local", "smol", url, key), AiohttpTransport())
         try:
             return [await endpoint.attempt(one) for one in asked]
         finally:
@@ -321,7 +321,7 @@ def test_prompts_are_counted_as_the_server_counts_them(server: LocalServer, mess
     """count_prompt equals usage.prompt_tokens of the same request."""
     asked = Request("m", "t", "1", "plain", "none", 0, "d", "p", messages, 1, 0.0, 1.0)
     ((answer, _),) = ask(server.base_url, server.key, asked)
-    tokenizer = Tokenizer(server.base_url, {"Authorization": f"Bearer {server.key}"})
+    tokenizer = LlamaCppTokenizer(Place("local", "smol", server.base_url, server.key))
     counted = tokenizer.count_prompt(messages)
     tokenizer.close()
     assert isinstance(answer, Reply)
@@ -332,11 +332,11 @@ def test_prompts_are_counted_as_the_server_counts_them(server: LocalServer, mess
 @needs_weights
 def test_a_text_on_its_own_is_counted_without_a_template(server: LocalServer) -> None:
     """Nothing is nothing, and twice the text is more; without the key it is refused."""
-    tokenizer = Tokenizer(server.base_url, {"Authorization": f"Bearer {server.key}"})
+    tokenizer = LlamaCppTokenizer(Place("local", "smol", server.base_url, server.key))
     assert tokenizer.count("") == 0
     assert 1 <= tokenizer.count("answer: false") < tokenizer.count("answer: false\nanswer: false")
     tokenizer.close()
-    stranger = Tokenizer(server.base_url, {})
+    stranger = LlamaCppTokenizer(Place("local", "smol", server.base_url))
     with pytest.raises(RequestRefused, match="HTTP 401"):
         stranger.count("x")
     stranger.close()

@@ -21,21 +21,23 @@ def test_the_drawn_tree_is_the_real_one() -> None:
             continue
         drawn[name] = (bases.get(depth - 4), int(match[3]) if match[3] else 1)
         bases[depth] = name
-    actual = {cls.__name__: (cls.__base__.__name__, cls.exit_code) for cls in CLASSES if cls is not AuditorError}
+    actual = {cls.__name__: (cls.__mro__[1].__name__, cls.exit_code) for cls in CLASSES if cls is not AuditorError}
     assert drawn == {"AuditorError": (None, 1), **actual}
 
 
 def test_exit_codes() -> None:
-    """2 is a usage or a file, 3 is not enough measured, 130 an interruption: what CI scripts rely on."""
+    """2 is a usage or a file, 3 is not enough measured, 4 the budget, 130 an interruption: what CI scripts rely on."""
     assert {cls.__name__: cls.exit_code for cls in CLASSES} == {
         "AuditorError": 1,
         "UsageError": 2,
         "FileError": 2,
         "ConflictError": 2,
+        "PreflightError": 2,
         "EndpointError": 3,
         "EndpointDown": 3,
         "RequestRefused": 2,
         "IncompleteError": 3,
+        "BudgetError": 4,
         "Interrupted": 130,
     }
 

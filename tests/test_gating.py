@@ -35,6 +35,7 @@ def study(url: str, cases: Path, **changes: object) -> Study:
         "items": 50,
         "seeds": 1,
         "pad": "none",
+        "preflight": False,
     }
     return Study(**{**told, **changes})  # type: ignore[arg-type]
 

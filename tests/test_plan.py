@@ -16,23 +16,37 @@ from auditor.plan import (
     budgets,
     character_padding,
     no_padding,
+    pairs,
     planned,
     requests,
     shots_of,
 )
-from auditor.records import AnswerSpace, Contract, Item, Message, Request, Task, Wrapper
+from auditor.records import (
+    AnswerSpace,
+    Arm,
+    Constraint,
+    Contract,
+    ContractKind,
+    Enforcement,
+    Item,
+    Message,
+    Request,
+    Task,
+    Wrapper,
+)
 
 BOOLEAN = AnswerSpace("boolean")
-SAMPLING = Sampling(model="m", model_id="lab/model", max_tokens=24, temperature=0.7, top_p=1.0, seeds=2)
+FREE = Arm("none", "none", 24)
+SAMPLING = Sampling(model="m", model_id="lab/model", arms=(FREE,), temperature=0.7, top_p=1.0, seeds=2)
 
 
 def gold_reply(contract: Contract, value: str, space: AnswerSpace) -> str:
     return f"{contract.kind}: {value}"
 
 
-def wrapper(name: str, content: str) -> Wrapper:
+def wrapper(name: str, content: str, contract: Contract = Contract("text")) -> Wrapper:  # noqa: B008
     turns = (Message("user", content),)
-    return Wrapper(name, 1, "own", "", "", turns, Contract("text"), (), "", "\n\n", f"{name}.toml", "d")
+    return Wrapper(name, 1, "own", "", "", turns, contract, (), "", "\n\n", f"{name}.toml", "d")
 
 
 def task(name: str, *questions: str, examples: tuple[Item, ...] = ()) -> Task:
@@ -88,12 +102,22 @@ def test_identities_are_unique() -> None:
     assert len(set(identities)) == len(identities)
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.integers(1, 3), st.integers(1, 3))
-def test_planned_is_the_length(sizes: list[int], wrappers: int, seeds: int) -> None:
-    """`planned` counts what `requests` gives."""
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=4),
+    st.lists(st.sampled_from(["text", "json", "block", "fields", "final_line"]), max_size=4),
+    st.lists(st.sampled_from(["none", "json_object", "json_schema", "grammar"]), unique=True),
+    st.lists(st.integers(1, 300), min_size=1, max_size=3, unique=True),
+    st.integers(1, 3),
+)
+def test_planned_is_the_length(
+    sizes: list[int], kinds: list[ContractKind], enforced: list[Enforcement], limits: list[int], seeds: int
+) -> None:
+    """`planned` counts what `requests` gives, and no two of them are one generation."""
     tasks = tuple(task(f"t{i}", *["q?"] * size) for i, size in enumerate(sizes))
-    named = tuple(wrapper(f"w{i}", "{{content}}") for i in range(wrappers))
-    assert planned(tasks, named, seeds) == len(list(plan(changed(seeds=seeds), tasks, named)))
+    named = tuple(wrapper(f"w{i}", "{{content}}", Contract(kind)) for i, kind in enumerate(kinds))
+    arms = tuple(Arm(f"{enforce}@{limit}", enforce, limit) for enforce in enforced for limit in limits)
+    found = list(plan(changed(seeds=seeds, arms=arms), tasks, named))
+    assert planned(tasks, named, arms, seeds) == len(found) == len({request.identity for request in found})
 
 
 def test_a_huge_plan_is_not_walked() -> None:
@@ -105,7 +129,7 @@ def test_a_huge_plan_is_not_walked() -> None:
         return ""
 
     sampling = changed(seeds=10**9)
-    assert planned(TASKS, (SHORT, LONG), sampling.seeds) == 6 * 10**9
+    assert planned(TASKS, (SHORT, LONG), sampling.arms, sampling.seeds) == 6 * 10**9
     assert len(list(itertools.islice(plan(sampling, padding=pad), 3))) == 3
     assert len(padded) == 3
 
@@ -138,12 +162,11 @@ def test_the_digest_is_stable() -> None:
     "change",
     [
         {"model_id": "lab/other"},
-        {"max_tokens": 25},
+        {"arms": (Arm("none", "none", 25),)},
         {"temperature": 0.0},
         {"top_p": 0.9},
         {"stop": ("\n",)},
         {"shots": 1},
-        {"arm": "schema"},
         {"extra_body": {"provider": {"order": ["x"]}}},
     ],
 )
@@ -169,6 +192,89 @@ def test_the_digest_leaves_out_names() -> None:
     assert first(wrappers=(renamed,)).digest == first().digest
     other = next(plan(tasks=(task("other", "Is copper a metal?"),), wrappers=(SHORT,)))
     assert other.digest == first().digest
+
+
+# Arms ----------------------------------------------------------------------------------------------------------
+
+JSON = wrapper("json", "{{content}} As JSON.", Contract("json"))
+ARMS = (FREE, Arm("json_schema", "json_schema", 24), Arm("grammar", "grammar", 24))
+
+
+def test_arms_of_an_item_stand_together() -> None:
+    """A run that stops early has measured every wrapper in every arm on the same items."""
+    walked = [(r.item, r.wrapper, r.arm) for r in plan(changed(arms=ARMS, seeds=1), wrappers=(SHORT, JSON))]
+    of_one = [
+        ("short", "none"),
+        ("short", "grammar"),
+        ("json", "none"),
+        ("json", "json_schema"),
+        ("json", "grammar"),
+    ]
+    assert walked == [(item, *pair) for item in ("metals-0", "sums-0", "metals-1") for pair in of_one]
+
+
+@pytest.mark.parametrize("kind", ["text", "fields", "block", "final_line"])
+@pytest.mark.parametrize("enforce", ["json_object", "json_schema"])
+def test_json_is_enforced_only_where_it_is_asked_for(kind: ContractKind, enforce: Enforcement) -> None:
+    """Another contract has no request in a JSON arm."""
+    other = wrapper("other", "{{content}}", Contract(kind))
+    arm = Arm(enforce, enforce, 24)
+    assert [(w.name, a.name) for w, a in pairs((other, JSON), (FREE, arm))] == [
+        ("other", "none"),
+        ("json", "none"),
+        ("json", enforce),
+    ]
+    assert {r.wrapper for r in plan(changed(arms=(arm,)), wrappers=(other, JSON))} == {"json"}
+
+
+def test_the_prompt_is_the_same_in_all_arms() -> None:
+    """Only what decoding is held to differs: words, padding and the prompt's digest do not."""
+    padded = wrapper("json", "{{content}}\n{{pad}}\nAs JSON.", Contract("json"))
+    arms = (*ARMS, Arm("json_object", "json_object", 24), Arm("none@256", "none", 256))
+    padding = character_padding({("metals", ""): 60, ("sums", ""): 60}, per_item=False)
+    found = [r for r in plan(changed(arms=arms, seeds=1), wrappers=(padded,), padding=padding) if r.item == "metals-0"]
+    assert len(found) == 5
+    assert len({(r.messages, r.prompt) for r in found}) == 1
+    assert len({r.digest for r in found}) == 5
+    assert [(r.max_tokens, r.constraint and r.constraint.kind) for r in found] == [
+        (24, None),
+        (24, "json_schema"),
+        (24, "grammar"),
+        (24, "json_object"),
+        (256, None),
+    ]
+
+
+def test_an_enforced_request_hashes_its_constraint() -> None:
+    """The body of an enforced arm is that of the free one with the arm and what it is held to."""
+    request = next(plan(changed(arms=(Arm("json_object", "json_object", 24),)), wrappers=(JSON,)))
+    fixed = (
+        '{"api":"chat","arm":"json_object","constraint":"{\\"kind\\":\\"json_object\\",\\"schema\\":null,\\"grammar\\":[]}",'
+        '"extra_body":{},"max_tokens":24,"shots":0,"stop":[],"temperature":0.7,"top_p":1.0}'
+    )
+    assert request.constraint == Constraint("json_object")
+    assert request.digest == hashlib.sha256(f'["lab/model","{request.prompt}",0,{fixed}]'.encode()).hexdigest()
+
+
+def test_the_digest_follows_the_constraint() -> None:
+    """Another answer space under the same words is held to something else, and is another request."""
+    choice = AnswerSpace("choice", ("A", "B"), ("x", "y"))
+    label = AnswerSpace("label", ("A", "C"))
+    first, second = (Task("t", (Item("i", "Which?", space, "A"),)) for space in (choice, label))
+    arms = changed(arms=(Arm("grammar", "grammar", 24),))
+    bare = wrapper("bare", "{{question}}")
+    one, other = (next(plan(arms, (task,), (bare,))) for task in (first, second))
+    assert one.prompt == other.prompt
+    assert one.digest != other.digest
+
+
+def test_the_digest_leaves_out_the_name_of_the_arm() -> None:
+    """`none` at 24 tokens alone and `none@24` beside `none@256` are the same request, and differ in their arm."""
+    alone = next(plan(changed(arms=(Arm("grammar", "grammar", 24),))))
+    several = changed(arms=(Arm("grammar@24", "grammar", 24), Arm("grammar@256", "grammar", 256)))
+    beside = list(itertools.islice(plan(several), 2))
+    assert alone.digest == beside[0].digest != beside[1].digest
+    assert (alone.arm, beside[0].arm, beside[1].arm) == ("grammar", "grammar@24", "grammar@256")
 
 
 # Shots ---------------------------------------------------------------------------------------------------------

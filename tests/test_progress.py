@@ -6,11 +6,13 @@ import io
 import time
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
+from samples import answered, missing, request
 
 from auditor import progress
-from auditor.progress import duration, line, shown
+from auditor.progress import line, shown
 from auditor.send import Meter
 
 
@@ -54,22 +56,42 @@ def test_the_line_before_any_time_has_passed() -> None:
     assert line(meter(done=1), 100.0).startswith("1/600  ")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        (0, "0s"),
-        (0.4, "0s"),
-        (42, "42s"),
-        (59.6, "1m00s"),
-        (185, "3m05s"),
-        (3599.7, "1h00m"),
-        (7800, "2h10m"),
-        (90_061, "25h01m"),
-    ],
-)
-def test_durations(seconds: float, expected: str) -> None:
-    """Seconds, minutes and seconds, hours and minutes; never 60s or 60m."""
-    assert duration(seconds) == expected
+def test_cost_appears_where_there_is_any() -> None:
+    """To a hundredth of a cent below a dollar, in cents above; a free model's line says nothing of money."""
+    assert line(meter(done=300, answered=300, cost_usd=0.01234), 175.0) == (
+        "300/600  4.0/s  1m15s left  0 + 0 tokens  $0.0123"
+    )
+    assert "  $1,234.50" in line(meter(done=300, cost_usd=1234.5, retries=2), 175.0)
+    assert line(meter(done=300, cost_usd=1.0, retries=2), 175.0).endswith("0 + 0 tokens  $1.00  2 retries")
+    for nothing in (None, 0.0):
+        assert "$" not in line(meter(done=300, cost_usd=nothing), 175.0)
+
+
+def test_the_meter_adds_what_every_attempt_cost() -> None:
+    """Of answered and of missing generations; None until somebody says a cost."""
+    found = meter()
+    before = found.cost_usd
+    found.count(answered(request(), "B"))
+    assert (before, found.cost_usd) == (None, None)
+    told = missing(request(seed=1), tries=2)
+    paid = tuple(msgspec.structs.replace(attempt, cost_usd=0.25) for attempt in told.attempts)
+    found.count(msgspec.structs.replace(told, attempts=paid))
+    assert found.cost_usd == 0.5
+    assert (found.done, found.answered, found.missing) == (2, 1, 1)
+    assert (found.prompt_tokens, found.completion_tokens) == (10, 3)
+
+
+@pytest.mark.parametrize("what", ["rate_limit", "--rpm", "--tpm"])
+def test_it_says_what_is_waited_for(what: str) -> None:
+    """A rate limit of the endpoint or of the user, and when the first goes on."""
+    waits = {1: (140.0, what), 2: (130.4, what), 3: (101.0, "network")}
+    assert line(meter(done=1, waits=waits), 100.5).endswith(f"  2 waiting: {what.replace('_', ' ')}, resumes in 30 s")
+
+
+def test_one_rate_limit_is_counted_once() -> None:
+    """Who was refused and who waits for the same limit are told of together."""
+    waits = {1: (110.0, "rate_limit"), 2: (112.0, "rate_limit")}
+    assert line(meter(waits=waits), 100.0).endswith("  2 waiting: rate limit, resumes in 10 s")
 
 
 @pytest.fixture

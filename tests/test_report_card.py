@@ -4,10 +4,11 @@ import msgspec
 import pytest
 import report_samples as samples
 
-from auditor.records import RankingRow, Summary
-from auditor.report.card import Span, cards, pair, primary, span, weighted_mean
+from auditor.figures import RankingRow, Summary
+from auditor.report.card import Span, Subject, cards, leading, pair, primary, span, weighted_mean
+from auditor.report.causes import why
 from auditor.report.cells import by_task, by_wrapper, reason_tables
-from auditor.report.headline import first_changes, headline, leaders, why
+from auditor.report.headline import first_changes, headline, leaders
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +146,67 @@ def test_the_headline_says_what_else_matters(summary: Summary) -> None:
     told = " ".join(headline(summary))
     assert "Which model comes first depends on the wrapper: smollm2-135m under plain; gemma-3-270m under json" in told
     assert "30 of 30,000 planned replies are missing (more than 1 % in 1 cell) and left out of every rate." in told
+
+
+def test_a_subject_says_its_arm_in_words() -> None:
+    """A model is called by its name alone without enforcement, and by enforcement and limit where the arm has them."""
+    arms = ("none", "none@24", "json_schema", "json_schema@256")
+    assert [Subject("m", arm).label for arm in arms] == [
+        "m",
+        "m (at most 24 tokens)",
+        "m (json_schema)",
+        "m (json_schema, at most 256 tokens)",
+    ]
+
+
+def test_the_first_free_arm_of_each_model_leads() -> None:
+    """A headline is about the first arm without enforcement of each model, or its first arm where it has none."""
+    found = [Subject("a", "grammar"), Subject("b", "json_schema@24"), Subject("a", "none@24"), Subject("a", "none@256")]
+    assert leading(found) == (Subject("a", "none@24"), Subject("b", "json_schema@24"))
+    assert leading([]) == ()
+
+
+def test_the_headline_is_about_the_free_arm(summary: Summary) -> None:
+    """With enforced arms the verdict is that of the run without them, with one sentence about enforcement."""
+    free, held = headline(summary), headline(samples.enforced())
+    assert held[:3] == free[:3]
+    assert held[3] == (
+        "Enforced while decoding: grammar of smollm2-135m (verified) takes the share of readable replies from 0.45 to "
+        "0.99 and accuracy from 0.18 to 0.42; the endpoint ignored json_schema of smollm2-135m; grammar of "
+        "gemma-3-270m (claimed) takes the share of readable replies from 0.74 to 0.99 and accuracy from 0.28 to 0.28."
+    )
+    assert held[4] == free[3]
+
+
+def test_fsi_of_unreadable_replies_is_no_stability() -> None:
+    """Where the primary parser read nothing of a model, the first sentence says so, and its FSI of 0 is not quoted."""
+    told = headline(samples.unread())
+    assert told[0].startswith(
+        "No reply of smollm2-135m was readable under the strict parser, whatever the wrapper: an accuracy or FSI of 0 "
+        "means nothing there. Across 5 wrappers and on average over 3 tasks, the accuracy of gemma-3-270m moves by "
+    )
+    assert "0.00" not in " ".join(told)
+    assert [row.unread for row in cards(samples.unread())[0].rows] == [True, False, False]
+
+
+def test_one_readable_reply_is_a_measurement() -> None:
+    """A model with a single readable reply is told as measured; one without any reply is not called unreadable."""
+    base = samples.unread()
+    first = msgspec.structs.replace(base.cells[0], parsed=1, parseability=0.001)
+    assert not cards(msgspec.structs.replace(base, cells=(first, *base.cells[1:])))[0].rows[0].unread
+    assert not cards(samples.degenerate())[0].rows[0].unread
+
+
+def test_unreadable_models_leave_the_range_of_many(summary: Summary) -> None:
+    """Of more than three models, those of which nothing was read are named first and left out of the range."""
+    models, cells = [], []
+    for n in range(1, 5):
+        source = samples.unread() if n == 1 else summary
+        models += [msgspec.structs.replace(row, model=f"m{n}", fsi=n / 10, psi=n / 20) for row in source.models[:3]]
+        cells += [msgspec.structs.replace(cell, model=f"m{n}") for cell in source.cells[:45]]
+    told = headline(msgspec.structs.replace(summary, models=tuple(models), cells=tuple(cells)))
+    assert told[0].startswith("No reply of 1 of 4 models (m1) was readable under the strict parser")
+    assert told[1].startswith("Across 5 wrappers, the accuracy of 3 models moves by 0.20 to 0.40 (FSI; most for m4)")
 
 
 def test_the_headline_of_nothing() -> None:

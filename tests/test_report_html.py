@@ -5,9 +5,11 @@ import msgspec
 import pytest
 import report_samples as samples
 
-from auditor.records import Message, Reason, Summary
+from auditor.figures import Summary
+from auditor.records import Message, Reason
 from auditor.report.glossary import REASONS
 from auditor.report.html import render_html
+from auditor.report.text import signed, signed_interval
 
 HOSTILE = "<script>alert(1)</script>{{7*7}}{% raw %}\u202e\u2066]]>\"'><img src=x onerror=alert(1)>\x07&lt;"
 STUDY = {
@@ -84,11 +86,27 @@ def attacked() -> Page:
 
 
 @pytest.fixture(scope="module")
+def enforced() -> Page:
+    return Page(render_html(samples.enforced(), samples.examples(), STUDY))
+
+
+@pytest.fixture(scope="module")
+def attacked_arms() -> Page:
+    text = msgspec.json.encode(samples.enforced())
+    for name in (*samples.CANARIES.values(), "grammar", "json_schema", "smollm2-135m", "b6002-1a2b3c4", "DeepInfra"):
+        text = text.replace(f'"{name}"'.encode(), msgspec.json.encode(HOSTILE + name))
+    # The enforcement of a canary is a closed set; only arms are free names.
+    for name in ("grammar", "json_schema"):
+        text = text.replace(b'"enforce":' + msgspec.json.encode(HOSTILE + name), f'"enforce":"{name}"'.encode())
+    return Page(render_html(msgspec.json.decode(text, type=Summary), (), {}))
+
+
+@pytest.fixture(scope="module")
 def nothing() -> Page:
     return Page(render_html(samples.degenerate(), (), {}))
 
 
-@pytest.mark.parametrize("page", ["realistic", "attacked", "nothing"])
+@pytest.mark.parametrize("page", ["realistic", "attacked", "nothing", "enforced", "attacked_arms"])
 def test_the_page_is_well_formed_and_inert(page: str, request: pytest.FixtureRequest) -> None:
     """Tags are balanced, only plain elements occur, there is no script or handler, and links stay on the page."""
     found: Page = request.getfixturevalue(page)
@@ -129,7 +147,7 @@ def test_hostile_text_is_shown_and_never_obeyed(attacked: Page) -> None:
     assert not any("\u202e" in title for title in titles)
 
 
-@pytest.mark.parametrize("page", ["realistic", "nothing"])
+@pytest.mark.parametrize("page", ["realistic", "nothing", "enforced"])
 def test_a_value_that_is_not_there_is_a_dash(page: str, request: pytest.FixtureRequest) -> None:
     """The words None and nan never stand for a value."""
     words = set(request.getfixturevalue(page).text.replace("[", " ").replace("]", " ").split())
@@ -181,6 +199,99 @@ def test_the_cells_show_the_values(realistic: Page) -> None:
     ]
     cells = [text for text in realistic.by_class["rate"] if "[" in text and "\n" not in text]
     assert cells == expected
+
+
+def test_enforcement_is_shown_with_its_proof(enforced: Page, realistic: Page) -> None:
+    """Every arm has its label as a word and the canary's words; a run without enforcement has no such section."""
+    assert enforced.by_class["verified"][0] == "✓ verified"
+    assert enforced.by_class["ignored"][0] == "▲ ignored"
+    assert f"Canary: {samples.CANARIES['ignored']}" in enforced.text
+    assert "Enforced while decoding" not in realistic.text
+
+
+def test_the_contrasts_show_the_values(enforced: Page) -> None:
+    """For every parser and arm the rates without and with, and both changes with their intervals, are the summary's."""
+    rows = samples.enforced().enforcement
+    ordered = [row for parser in samples.PARSERS for row in rows if row.parser == parser]
+    assert enforced.by_class["share"] == [
+        f"{value:.3f}"
+        for row in ordered
+        for value in (row.parseability_without, row.accuracy_without, row.parseability, row.accuracy)
+    ]
+    shown = [text.replace("\N{MINUS SIGN}", "-") for text in enforced.by_class["change"]]
+    assert shown[0] == "+0.545 [+0.525, +0.565]"
+    assert shown == [
+        f"{signed(with_ - without)} {signed_interval(ci)}"
+        for row in ordered
+        for with_, without, ci in (
+            (row.parseability, row.parseability_without, row.parseability_change_ci),
+            (row.accuracy, row.accuracy_without, row.accuracy_change_ci),
+        )
+        if with_ is not None and without is not None
+    ]
+
+
+def test_a_range_of_one_enforced_wrapper_is_a_dash_with_its_reason() -> None:
+    """PSI and FSI of an arm with one wrapper, with and without, lead to the warning that explains them."""
+    page = Page(render_html(samples.enforced(), (), {}))
+    reasons = [attrs["href"] for _, attrs in page.elements if attrs.get("title") == "one wrapper is no range"]
+    assert len(reasons) == 6 * len(samples.PARSERS)
+    assert set(reasons) == {"#warning-4"}
+
+
+def test_only_the_leading_arm_stands_open(enforced: Page, realistic: Page) -> None:
+    """Cards and cells of enforced arms are folded away; those without enforcement are not."""
+    assert [text.split()[:2] for text in enforced.by_class["arm"][:3]] == [
+        ["smollm2-135m", "(grammar)"],
+        ["smollm2-135m", "(json_schema)"],
+        ["gemma-3-270m", "(grammar)"],
+    ]
+    assert len(enforced.by_class["arm"]) == 6
+    assert "arm" not in realistic.by_class
+
+
+def test_unreadable_cards_are_marked(realistic: Page) -> None:
+    """A card whose parser read nothing says that its FSI of 0 means nothing."""
+    told = "could read no reply at all: an FSI of 0 means nothing there."
+    assert Page(render_html(samples.unread(), (), {})).text.count(f"strict {told}") == 1
+    assert told not in realistic.text
+
+
+def test_the_parts_of_fsi_are_shown(realistic: Page) -> None:
+    """Under every parser and for every task, content part and format part, and the two halves of the latter."""
+    summary = samples.realistic()
+    expected = [
+        f"{value:.3f}"
+        for parser in samples.PARSERS
+        for row in summary.sensitivity
+        if row.parser == parser
+        for value in (row.content_part, row.format_part, row.format_truncated, row.format_noncompliant)
+    ]
+    assert realistic.by_class["part"] == expected
+    assert len(realistic.by_class["stacked"]) == len(summary.sensitivity)
+
+
+def test_parts_of_no_range_are_dashes_with_its_reason() -> None:
+    """Where there is no FSI its four parts are dashes that lead to the warning about FSI."""
+    page = render_html(samples.enforced(), (), {})
+    dash = '<td class="num part"><a class="null" href="#warning-5" title="a range over wrappers needs two">'
+    assert page.count(dash) == 4 * len(samples.TASKS) * len(samples.PARSERS)
+
+
+def test_who_answered_is_shown(enforced: Page, realistic: Page) -> None:
+    """Endpoints stand under how this was run: what was sent otherwise, a changed server and an ignored seed."""
+    for told in (
+        "DeepInfra (29,000 replies), Together (1 reply)",
+        "max_tokens = 24 was sent as max_completion_tokens: Unsupported parameter: 'max_tokens'",
+        "temperature = 0.7 was left out: only the default (1) is supported",
+        '{"only": ["deepinfra"], "allow_fallbacks": false}',
+        "3 ▲ the server changed during the run",
+        "▲ ignored: asked twice with one seed, it gave two replies; the seeds of this run are mere repetitions",
+        "of 63,000 planned, 1,200 of them taken from an earlier run",
+        "412 tried again, 14 to check the endpoints",
+    ):
+        assert told in enforced.text
+    assert "Endpoints" not in realistic.text
 
 
 def test_missing_cells_are_marked(realistic: Page) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from auditor.records import Summary
+from auditor.figures import Summary
 from auditor.report.markdown import escape, summary_markdown
 from auditor.report.text import inline
 
@@ -30,7 +30,7 @@ def test_names_stay_readable_in_the_raw_text() -> None:
     assert escape("_a_|`b`<i>") == "\\_a\\_\\|\\`b\\`&lt;i&gt;"
 
 
-@pytest.mark.parametrize("summary", [samples.realistic(), samples.degenerate()])
+@pytest.mark.parametrize("summary", [samples.realistic(), samples.degenerate(), samples.enforced()])
 def test_tables_are_rectangular(summary: Summary) -> None:
     """Every row of a table has as many cells as its head, and no value is None or nan."""
     text = summary_markdown(summary)
@@ -49,6 +49,15 @@ def test_the_tables_show_the_values() -> None:
     for row in summary.models:
         assert f"| {row.parser} | **{row.fsi:.3f}** |" in text
     assert "| 2,970 | 30 (more than 1 %) |" in text
+
+
+def test_enforcement_is_told() -> None:
+    """Each arm has its label and sentence, each parser a line in the table; without enforcement there is neither."""
+    text = summary_markdown(samples.enforced())
+    assert "- smollm2-135m (json_schema), **ignored**: The endpoint accepted json_schema and did not enforce it" in text
+    assert "| smollm2-135m | grammar | verified | strict | 5 | 15,000 to 15,000 | 0.445 to 0.990 | +0.545 [" in text
+    assert text.count("| verified |") == len(samples.PARSERS)
+    assert "Enforced" not in summary_markdown(samples.realistic())
 
 
 def test_hostile_names_do_not_break_out() -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import report_samples as samples
 
-from auditor.records import CellRow, Summary
+from auditor.figures import CellRow, Summary
 from auditor.report.tables import cells_csv, summary_json
 
 

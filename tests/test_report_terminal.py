@@ -5,7 +5,7 @@ import pytest
 import report_samples as samples
 from rich.console import Console
 
-from auditor.records import Summary
+from auditor.figures import Summary
 from auditor.report.terminal import print_summary
 
 
@@ -15,7 +15,7 @@ def printed(summary: Summary, parser: str | None = None, **options: object) -> s
     return out.getvalue()
 
 
-@pytest.mark.parametrize("summary", [samples.realistic(), samples.degenerate()])
+@pytest.mark.parametrize("summary", [samples.realistic(), samples.degenerate(), samples.enforced(), samples.unread()])
 def test_a_pipe_gets_plain_lines(summary: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
     """Into a pipe no escape code goes, and no line is longer than 80 columns."""
     for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"):
@@ -46,6 +46,20 @@ def test_the_card_shows_fsi() -> None:
     lines = [line.split()[:2] for line in printed(summary).splitlines() if line.startswith("strict  ")]
     strict = [row for row in summary.models if row.parser == "strict"]
     assert lines == [["strict", f"{row.fsi:.3f}"] for row in strict]
+
+
+def test_enforcement_is_one_line_per_arm() -> None:
+    """Each model and enforced arm has one line, with its label as a word; a run without enforcement has none."""
+    lines = printed(samples.enforced(), width=80).splitlines()
+    start = lines.index("Enforced while decoding, read by strict")
+    assert [" ".join(line.split()) for line in lines[start + 3 : start + 6]] == [
+        "smollm2-135m grammar verified 0.45 → 0.99 0.18 → 0.42 0.77 → 0.00",
+        "smollm2-135m json_schema ignored 0.08 → 0.08 0.04 → 0.04 –",
+        "gemma-3-270m grammar claimed 0.74 → 0.99 0.28 → 0.28 0.18 → 0.00",
+    ]
+    assert " ignored: taken by the endpoint, not enforced: a difference is noise" in lines
+    assert "Enforced" not in printed(samples.realistic())
+    assert "read by paper" in printed(samples.enforced(), "paper")
 
 
 def test_one_parser_can_be_asked_for() -> None:

@@ -5,7 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auditor.report.text import count, cut, inline, interval, option, p_value, percent, plural, rate, visible
+from auditor.report.text import (
+    count,
+    cut,
+    inline,
+    interval,
+    option,
+    p_value,
+    percent,
+    plural,
+    rate,
+    signed,
+    signed_interval,
+    visible,
+)
 
 
 @given(st.text())
@@ -39,7 +52,7 @@ def test_cut_keeps_both_ends(text: str, limit: int) -> None:
     assert omitted == max(0, len(text) - limit)
 
 
-@pytest.mark.parametrize("show", [rate, count, percent, p_value])
+@pytest.mark.parametrize("show", [rate, signed, count, percent, p_value])
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])
 def test_what_is_not_a_number_is_a_dash(show, value) -> None:
     """A value that is not there is never 0, nan or None."""
@@ -62,6 +75,13 @@ def test_numbers_as_a_reader_sees_them() -> None:
     assert p_value(0.00099) == "< 0.001"
     assert p_value(0.0312) == "0.031"
     assert (plural(1, "cell"), plural(2, "cell"), plural(2, "reply", "replies")) == ("1 cell", "2 cells", "2 replies")
+
+
+def test_a_difference_has_its_sign() -> None:
+    """A rise has a plus, a fall a minus, and what rounds to nothing neither."""
+    assert (signed(0.87), signed(-0.39, 2), signed(0.0004), signed(-0.0004)) == ("+0.870", "-0.39", "0.000", "0.000")
+    assert signed_interval((-0.02, 0.034), 2) == "[-0.02, +0.03]"
+    assert signed_interval(None) == signed_interval((0.1, math.nan)) == "–"
 
 
 def test_options_are_one_line_of_text() -> None:

@@ -1,163 +1,161 @@
-"""Model name -> an endpoint that can be asked. One literal table says how the providers differ."""
+"""An endpoint that can be asked: one model at one server, or at several that are used together."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
 
-from auditor.endpoints import llamacpp, openai
-from auditor.endpoints.classify import classify
-from auditor.endpoints.transport import NetworkError, Transport, one_line
-from auditor.errors import UsageError, unknown
-from auditor.records import Attempt, Fault, Reply, Request
+from auditor.endpoints.adapt import adaptation, adapted, folded
+from auditor.endpoints.classify import classify, exhausted_for
+from auditor.endpoints.places import PROVIDERS, Place, Provider, places
+from auditor.endpoints.transport import HttpReply, NetworkError, Transport
+from auditor.records import Adaptation, Attempt, Fault, Message, Price, Reply, Request
 
-REQUEST_TIMEOUT = 600.0
+__all__ = ["PROVIDERS", "Endpoint", "Place", "Pool", "Provider", "places"]
+
+REQUEST_TIMEOUT = 300.0
 _ENCODER = msgspec.json.Encoder()
 
 
-class Provider(Struct, frozen=True):
-    """How a provider differs: its dialect, where it is, which variables hold its key and URL."""
-
-    parameters: Callable[[Request, str], dict[str, Any]]
-    key_variable: str
-    key_needed: bool = False
-    url_variable: str | None = None
-    base_url: str | None = None
-    summary: str = ""
-
-
-PROVIDERS: dict[str, Provider] = {
-    "openai": Provider(
-        openai.parameters,
-        "OPENAI_API_KEY",
-        key_needed=True,
-        url_variable="OPENAI_BASE_URL",
-        base_url="https://api.openai.com/v1",
-        summary="OpenAI; OPENAI_API_KEY, OPENAI_BASE_URL",
-    ),
-    "compat": Provider(
-        openai.parameters,
-        "AUDITOR_API_KEY",
-        summary="any OpenAI-compatible server: compat/<id>@http://host:8000/v1; AUDITOR_API_KEY if it wants one",
-    ),
-    "llamacpp": Provider(
-        llamacpp.parameters,
-        "LLAMACPP_API_KEY",
-        base_url="http://127.0.0.1:8080/v1",
-        summary="a running llama.cpp server, by default at http://127.0.0.1:8080/v1",
-    ),
-    "local": Provider(
-        llamacpp.parameters,
-        "",
-        summary="a model this machine runs: local/smollm2-135m-instruct, or local/<path>.gguf",
-    ),
-}
-
-
 class Endpoint:
-    """One model at one base URL. Its key is sent and nowhere else: not in a repr, a record or a message."""
+    """One model at one base URL. `adaptations` is what it refused until now, by parameter, and grows with it."""
 
-    def __init__(self, provider: Provider, model_id: str, base_url: str, key: str | None, transport: Transport) -> None:
-        self.model_id = model_id
-        self.base_url = base_url
-        self._provider = provider
-        self._key = key
+    def __init__(
+        self,
+        place: Place,
+        transport: Transport,
+        *,
+        adaptations: Sequence[Adaptation] = (),
+        price: Price | None = None,
+        timeout: float = REQUEST_TIMEOUT,
+    ) -> None:
+        self.place = place
+        self.base_url = place.base_url
+        self.adaptations = {one.parameter: one for one in adaptations}
+        self.routing: dict[str, Any] = {}
+        """Fields of `provider`, found out at the start, that no study says."""
+        self.in_flight = 0
         self._transport = transport
-        self._url = f"{base_url}/chat/completions"
-        self._headers = {"Content-Type": "application/json", **self.auth}
+        self._price = price
+        self._timeout = timeout
+        self._url = place.url
+        self._headers = {"Content-Type": "application/json", **place.headers}
+        self._secrets = [secret.encode() for secret in place.secrets]
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.model_id!r}, {self.base_url!r}, key={'set' if self._key else 'none'})"
-
-    @property
-    def auth(self) -> Mapping[str, str]:
-        """The headers that carry the key."""
-        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
-
-    def sent(self, request: Request) -> bytes:
-        """The body as sent, JSON, without messages and seed."""
-        told = self._provider.parameters(request, self.model_id)
-        return _ENCODER.encode({name: value for name, value in told.items() if name not in ("seed", "messages")})
+        return f"Endpoint({self.place!r})"
 
     async def attempt(self, request: Request) -> tuple[Reply | Fault, Attempt]:
         """Ask once."""
-        told = self._provider.parameters(request, self.model_id)
-        told["messages"] = request.messages
+        told = self._told(request)
+        sent = _ENCODER.encode({name: value for name, value in told.items() if name != "seed"})
+        body = _ENCODER.encode(told | {"messages": self._messages(request)})
         started, clock = time.time(), time.perf_counter()
-        status, body = None, b""
+        http: HttpReply | None = None
         answer: Reply | Fault
+        self.in_flight += 1
         try:
-            http = await self._transport.post(self._url, self._headers, _ENCODER.encode(told), REQUEST_TIMEOUT)
-            http = msgspec.structs.replace(http, body=self._without_key(http.body))
-            status, body, answer = http.status, http.body, classify(http)
+            http = self._hidden(await self._transport.post(self._url, self._headers, body, self._timeout))
+            answer = self._adapt(self._safe(classify(http)), http, told, request)
         except NetworkError as error:
-            answer = Fault(error.kind, str(error), retryable=True)
-        latency = (time.perf_counter() - clock) * 1000
-        if isinstance(answer, Reply):
-            return answer, Attempt(started, latency, status, None, body)
-        answer = msgspec.structs.replace(answer, message=self._without_key(answer.message.encode()).decode())
-        return answer, Attempt(started, latency, status, answer.kind, body)
+            passes = error.kind in ("network", "timeout")
+            answer = self._safe(Fault(error.kind, str(error), retryable=passes, fatal=error.kind == "certificate"))
+        finally:
+            self.in_flight -= 1
+        return answer, Attempt(
+            started,
+            (time.perf_counter() - clock) * 1000,
+            None if http is None else http.status,
+            answer.kind if isinstance(answer, Fault) else None,
+            b"" if http is None else http.body,
+            sent,
+            self.base_url,
+            self._cost(answer),
+            None if http is None else exhausted_for(http.headers),
+        )
 
     async def close(self) -> None:
         """Give the connections back."""
         await self._transport.close()
 
-    def _without_key(self, body: bytes) -> bytes:
+    def _told(self, request: Request) -> dict[str, Any]:
+        """The body as it is sent now, without messages."""
+        told = self.place.dialect.parameters(request, self.place.model_id)
+        if self.routing:
+            told["provider"] = {**self.routing, **told.get("provider", {})}
+        told.pop("messages", None)
+        return adapted(told, self.adaptations) if self.adaptations else told
+
+    def _messages(self, request: Request) -> tuple[Message, ...]:
+        return folded(request.messages) if "system" in self.adaptations else request.messages
+
+    def _adapt(self, answer: Reply | Fault, http: HttpReply, told: dict[str, Any], request: Request) -> Reply | Fault:
+        """A refused parameter is left out from now on, and this request is asked again at once."""
+        if not isinstance(answer, Fault) or answer.kind != "bad_request":
+            return answer
+        found = adaptation(http.body, told, self._messages(request))
+        if found is None or (found.parameter == "system" and folded(request.messages) == request.messages):
+            return answer
+        back = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}.get(found.parameter, "")
+        if back in self.adaptations:  # it takes neither name
+            return answer
+        self.adaptations.setdefault(found.parameter, found)
+        return Fault("adapted", answer.message, retryable=True, retry_after=0.0)
+
+    def _cost(self, answer: Reply | Fault) -> float | None:
+        """What the endpoint says it charged, else what its price makes of its token counts."""
+        if answer.cost_usd is not None or isinstance(answer, Fault):
+            return answer.cost_usd
+        if self._price is None or answer.prompt_tokens is None or answer.completion_tokens is None:
+            return None
+        return self._price.of(answer.prompt_tokens, answer.completion_tokens)
+
+    def _safe(self, answer: Reply | Fault) -> Reply | Fault:
+        """No message either: it may name where a redirect leads, or what a wire said."""
+        if isinstance(answer, Reply) or not self._secrets:
+            return answer
+        return msgspec.structs.replace(answer, message=self._mask(answer.message.encode()).decode())
+
+    def _hidden(self, http: HttpReply) -> HttpReply:
+        """No record holds a secret, whatever a server echoes."""
+        if not self._secrets:
+            return http
+        return HttpReply(http.status, http.headers, self._mask(http.body))
+
+    def _mask(self, body: bytes) -> bytes:
         """Also where a server writes `\\/` for a slash, as JSON allows."""
-        if self._key is None or not _is_secret(self._key):
-            return body
-        key = self._key.encode()
-        return body.replace(key, b"[key]").replace(key.replace(b"/", b"\\/"), b"[key]")
+        for secret in self._secrets:
+            body = body.replace(secret, b"[key]").replace(secret.replace(b"/", b"\\/"), b"[key]")
+        return body
 
 
-def _is_secret(key: str) -> bool:
-    """Masking a placeholder such as `EMPTY`, `none` or `x` would rewrite the answers it occurs in."""
-    return len(key) >= 12 or (len(key) >= 6 and not key.isalpha())
+class Pool:
+    """One model at several servers, the least busy first. One that failed is passed over for a while, so that its
+    quick failures do not draw every request to it."""
 
+    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
+        self.endpoints = tuple(endpoints)
+        self.base_url = " and ".join(endpoint.base_url for endpoint in endpoints)
+        self._failures = dict.fromkeys(self.endpoints, 0)
+        self._back = dict.fromkeys(self.endpoints, 0.0)
 
-def resolve(provider: str, base_url: str | None, environment: Mapping[str, str] = os.environ) -> tuple[str, str | None]:
-    """(base URL, key) of a provider, from the name, the environment or the default, in that order.
+    async def attempt(self, request: Request) -> tuple[Reply | Fault, Attempt]:
+        """Ask one of them once."""
+        now = time.monotonic()
+        free = [one for one in self.endpoints if self._back[one] <= now]
+        endpoint = min(free or self.endpoints, key=lambda one: (one.in_flight, self._failures[one]))
+        answer, attempt = await endpoint.attempt(request)
+        if attempt.http_status is None or attempt.http_status in (502, 503):
+            self._failures[endpoint] += 1
+            self._back[endpoint] = time.monotonic() + min(60.0, 2.0 ** min(self._failures[endpoint], 6))
+        else:
+            self._failures[endpoint] = 0
+        return answer, attempt
 
-    Raises UsageError where a URL or a key is needed and missing.
-    """
-    if provider not in PROVIDERS:
-        raise unknown("provider", provider, PROVIDERS, "see: auditor list models")
-    known = PROVIDERS[provider]
-    url = base_url or environment.get(known.url_variable or "") or known.base_url
-    if url is None:
-        raise UsageError(f"{provider} needs a base URL", f"write {provider}/<model>@http://host:8000/v1")
-    return _checked(provider, url.strip()), _key(provider, known, environment)
-
-
-def _checked(provider: str, url: str) -> str:
-    """A message never shows a URL that carries a password."""
-    try:
-        parts = urlsplit(url)
-        wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
-    except ValueError:  # a port or an IPv6 address that is none
-        raise UsageError(f"the base URL of {provider} is not http(s)://host[:port]/path") from None
-    if "@" in parts.netloc:
-        raise UsageError(f"the base URL of {provider} carries a password", "put the key in the environment instead")
-    if wrong:
-        raise UsageError(f"base URL {one_line(url)!r} of {provider} is not http(s)://host[:port]/path")
-    if parts.query or parts.fragment:
-        raise UsageError(f"the base URL of {provider} has a query", "it ends where /chat/completions begins")
-    return url.rstrip("/")
-
-
-def _key(provider: str, known: Provider, environment: Mapping[str, str]) -> str | None:
-    """A key read from a file often ends with a newline; any other character that no header can carry is refused."""
-    key = environment.get(known.key_variable, "").strip()
-    if not key and known.key_needed:
-        raise UsageError(
-            f"{provider} needs a key and {known.key_variable} is not set", f"export {known.key_variable}=..."
-        )
-    if not all("!" <= character <= "~" for character in key):
-        raise UsageError(f"{known.key_variable} holds a space or a character outside ASCII", "is it the key alone?")
-    return key or None
+    async def close(self) -> None:
+        """Give the connections back."""
+        for endpoint in self.endpoints:
+            await endpoint.close()

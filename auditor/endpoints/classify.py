@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import email.utils
 import math
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -60,6 +61,11 @@ _KINDS = {
 }
 _RETRYABLE = frozenset({408, 409, 429})
 _FATAL = frozenset({401, 402, 404})
+_BROKEN_OFF = ("error", "abort")
+_CLIENTS_MISTAKE = re.compile(r"jinja exception|only one completion choice", re.IGNORECASE)
+"""What llama.cpp answers with a 500 and will answer again."""
+_NO_SUCH_ROUTE = re.compile(r"no endpoints found that|constraint_filtered", re.IGNORECASE)
+"""OpenRouter's 404 for parameters that no provider takes: the model is there."""
 
 
 def classify(reply: HttpReply) -> Reply | Fault:
@@ -70,12 +76,24 @@ def classify(reply: HttpReply) -> Reply | Fault:
         completion = _DECODER.decode(reply.body)
     except _UNREADABLE:
         return _transient("not_a_completion", f"status 200, but the body is no completion: {_start(reply.body)}")
+    answer = _completion(completion, reply)
+    if isinstance(answer, Fault) and completion.usage:
+        return msgspec.structs.replace(answer, cost_usd=_amount(_table(completion.usage).get("cost")))
+    return answer
+
+
+def _completion(completion: _Completion, reply: HttpReply) -> Reply | Fault:
     if completion.error:
         return _error_in_body(completion.error, reply)
     choice = completion.choices[0] if completion.choices else _Choice()
-    if choice.error or choice.finish_reason == "error":
-        why = _message(choice.error) if choice.error else "no reason given"
-        return _transient("provider_error", f"the provider failed mid-answer: {why}")
+    if choice.error:
+        fault = _coded(choice.error, reply)
+        why = f"the provider failed mid-answer: {_message(choice.error)}"
+        if fault is not None and (fault.kind == "rate_limit" or not fault.retryable):
+            return msgspec.structs.replace(fault, message=why)
+        return _transient("provider_error", why)
+    if choice.finish_reason in _BROKEN_OFF:
+        return _transient("provider_error", f"the provider broke off mid-answer ({choice.finish_reason})")
     if choice.message is None:
         return _transient("no_choices", f"status 200, but no choices: {_start(reply.body)}")
     return _reply(completion, choice, choice.message)
@@ -88,10 +106,19 @@ def status_fault(status: int, message: str, headers: Mapping[str, str], code: st
         return Fault("redirect", f"HTTP {status}: redirects to {where or 'nowhere'}", retryable=False, fatal=True)
     kind = _KINDS.get(status, "server_error" if status >= 500 else "refused")
     said = f"HTTP {status}: {message}" if message else f"HTTP {status}"
+    if (status == 404 and _NO_SUCH_ROUTE.search(f"{message} {code}")) or (
+        status == 500 and _CLIENTS_MISTAKE.search(message)
+    ):
+        return Fault("bad_request", said, retryable=False)
+    if status == 501:
+        return Fault("refused", said, retryable=False)
     if status == 429 and "insufficient_quota" in f"{code} {message}":
         return Fault("quota", said, retryable=False, fatal=True)
     if status in _RETRYABLE or status >= 500:
-        return Fault(kind, said, retryable=True, retry_after=retry_after(headers))
+        wait = retry_after(headers)
+        if status == 503 and wait is None and "loading" in message.lower():  # llama.cpp while it reads its weights
+            wait = 1.0
+        return Fault(kind, said, retryable=True, retry_after=wait)
     return Fault(kind, said, retryable=False, fatal=status in _FATAL)
 
 
@@ -110,6 +137,31 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
+def exhausted_for(headers: Mapping[str, str]) -> float | None:
+    """Seconds until requests are taken again, where `x-ratelimit-remaining-*` says that none are left.
+
+    The reset is a duration (`6m0s`, `12ms`), for OpenRouter a time in Unix milliseconds.
+    """
+    waits = [
+        _duration(headers.get(f"x-ratelimit-reset{what}", ""))
+        for what in ("-requests", "-tokens", "")
+        if headers.get(f"x-ratelimit-remaining{what}") == "0"
+    ]
+    known = [seconds for seconds in waits if seconds is not None]
+    return max(known) if known else None
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _duration(text: str) -> float | None:
+    if re.fullmatch(r"\d{12,14}", text):
+        return max(0.0, int(text) / 1000 - time.time())
+    if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", text):
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h|d)", text))
+
+
 def error_text(body: bytes) -> str:
     """What an error body says, in one line of at most 300 characters."""
     try:
@@ -120,7 +172,7 @@ def error_text(body: bytes) -> str:
 
 
 def error_code(body: bytes) -> str:
-    """`error.code` and `error.type` of an error body, or nothing."""
+    """`error.code`, `error.type` and `error.availability.code` of an error body, or nothing."""
     try:
         tree = msgspec.json.decode(body)
     except _UNREADABLE:
@@ -161,18 +213,24 @@ def _text(content: str | list[Any] | None) -> str | None:
 
 
 def _error_in_body(error: Any, reply: HttpReply) -> Fault:
+    fault = _coded(error, reply)
+    if fault is None:
+        return _transient("error_in_body", f"error inside a 200: {_message(error)}")
+    return msgspec.structs.replace(fault, message=f"error inside a 200: {fault.message}")
+
+
+def _coded(error: Any, reply: HttpReply) -> Fault | None:
+    """What the status means that an error's code repeats; None where it has none."""
     status = next((code for code in range(400, 600) if _table(error).get("code") in (code, str(code))), 0)
     if not status and "insufficient_quota" in _code(error):
         status = 429
-    if not status:
-        return _transient("error_in_body", f"error inside a 200: {_message(error)}")
-    fault = status_fault(status, _message(error), reply.headers, _code(error))
-    return msgspec.structs.replace(fault, message=f"error inside a 200: {fault.message}")
+    return status_fault(status, _message(error), reply.headers, _code(error)) if status else None
 
 
 def _code(error: Any) -> str:
     told = _table(error)
-    return f"{told.get('code', '')} {told.get('type', '')}"
+    why = _table(told.get("availability")).get("code", "")
+    return f"{told.get('code', '')} {told.get('type', '')} {why}"
 
 
 def _message(error: Any) -> str:

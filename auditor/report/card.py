@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from auditor.records import CellRow, ModelRow, SensitivityRow, Summary
+from auditor.figures import CellRow, ModelRow, SensitivityRow, Summary
 from auditor.report.text import known
 
 
@@ -22,8 +22,20 @@ class Subject(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """The model's name, with the arm where there is enforcement."""
-        return self.model if self.arm == "none" else f"{self.model} ({self.arm})"
+        """The model's name, with enforcement and limit where the arm names them."""
+        return f"{self.model} ({self.arm_words})" if self.arm_words else self.model
+
+    @property
+    def enforce(self) -> str:
+        """What is enforced: `none`, `json_schema`, ..."""
+        return self.arm.partition("@")[0]
+
+    @property
+    def arm_words(self) -> str:
+        """`json_schema, at most 256 tokens`; empty for the arm `none`."""
+        limit = self.arm.partition("@")[2]
+        held = [self.enforce] if self.enforce != "none" else []
+        return ", ".join([*held, *([f"at most {limit} tokens"] if limit else [])])
 
     def owns(self, row: CellRow | ModelRow | SensitivityRow) -> bool:
         """Whether a row is about this model and arm."""
@@ -45,6 +57,8 @@ class CardRow(Struct, frozen=True):
     scores: ModelRow
     accuracy: Span | None
     parseability: Span | None
+    unread: bool
+    """Not one reply of any cell could be read, so that FSI is 0 by default."""
 
 
 class Card(Struct, frozen=True):
@@ -67,6 +81,13 @@ def subjects(summary: Summary) -> tuple[Subject, ...]:
 def cards(summary: Summary) -> tuple[Card, ...]:
     """The cards of all models."""
     return tuple(_card(summary, subject) for subject in subjects(summary))
+
+
+def leading(found: Sequence[Subject]) -> tuple[Subject, ...]:
+    """Of each model the first arm without enforcement, else its first arm: what headlines are about."""
+    order = sorted(found, key=lambda subject: subject.enforce != "none")
+    first = {subject.model: subject for subject in reversed(order)}
+    return tuple(first[model] for model in dict.fromkeys(subject.model for subject in found))
 
 
 def primary(parsers: Sequence[str]) -> str:
@@ -101,6 +122,7 @@ def _row(summary: Summary, subject: Subject, parser: str) -> CardRow:
         scores=scores[0] if scores else _no_scores(subject, parser),
         accuracy=_average(_accuracy(row) for row in sensitivity),
         parseability=_average(_parseability(cells, row.task) for row in sensitivity),
+        unread=any(cell.n for cell in cells) and all(cell.parseability == 0 for cell in cells if cell.n),
     )
 
 

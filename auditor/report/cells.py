@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from auditor.records import CellRow, Summary
+from auditor.figures import CellRow, Summary
 from auditor.report.card import Subject, span, subjects, weighted_mean
 
 Number = TypeVar("Number", int, float)

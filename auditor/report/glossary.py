@@ -49,7 +49,19 @@ TERMS = (
     (
         "Format and content part",
         "How much of FSI comes from replies that one wrapper makes unreadable, and how much from "
-        "answers that change, on paired items.",
+        "answers that change, on paired items and seeds. The two add up to FSI.",
     ),
+    (
+        "Cut by the limit, not as asked for",
+        "The format part in two: replies that the token limit cut, and whole replies that do not have the form that "
+        "the wrapper asked for.",
+    ),
+    ("Arm", "What the endpoint was told to enforce while decoding, `none` by default, and the token limit."),
+    (
+        "Verified, claimed, ignored, refused",
+        "What is known of enforcement: a canary proved it on every server; nobody proved it; the endpoint accepted the "
+        "constraint and did not enforce it; it did not accept it.",
+    ),
+    ("Canary", "A call whose prompt and constraint disagree, so that the reply shows which of them was followed."),
     ("Missing", "No reply exists (network, provider, budget). Outside every rate, and shown beside it."),
 )

@@ -1,56 +1,53 @@
-"""The verdict in plain words, computed from a summary; and why a value is not there."""
+"""The verdict in plain words, computed from a summary."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
-from msgspec import Struct
-
-from auditor.records import ModelRow, RankingRow, Summary
-from auditor.report.card import Card, CardRow, cards, pair, primary
+from auditor.figures import ModelRow, RankingRow, Summary
+from auditor.report.card import Card, CardRow, cards, leading, pair, primary, subjects
+from auditor.report.causes import why
+from auditor.report.enforced import brief
 from auditor.report.text import count, known, plural, rate
 
 NAMED = 3
 """Up to this many models are told apart in the verdict."""
 
 
-class Cause(Struct, frozen=True):
-    """Why a field is null; `number` is that of the warning that says so, from 1, or 0 where none does."""
-
-    number: int
-    message: str
-
-
-def why(summary: Summary, field: str) -> Cause:
-    """The first warning that names `field` (`models.fsi_ci_paper`, or the last part alone)."""
-    name = field.rpartition(".")[2]
-    for wanted in ({field, name}, {name}):
-        for number, caveat in enumerate(summary.warnings, start=1):
-            told = {part.replace("[]", "") for part in caveat.fields}
-            if wanted & (told if field in wanted else {part.rpartition(".")[2] for part in told}):
-                return Cause(number, caveat.message)
-    return Cause(0, "not computed or not recorded in this run")
-
-
 def headline(summary: Summary) -> tuple[str, ...]:
-    """Sentences for the top of a report: how far accuracy and readability move, which model is first, what is
-    missing."""
-    found = cards(summary)
+    """Sentences for the top of a report: how far accuracy and readability move without enforcement, what enforcement
+    does, which model is first, what is missing."""
+    leads = leading(subjects(summary))
+    found = [card for card in cards(summary) if card.subject in leads]
     if not found:
         return ("Nothing was measured.",)
-    moves = _moves(summary, found)
-    return tuple(part for part in (*moves, _first_place(summary), _missing(summary)) if part)
+    arms = {subject.arm for subject in leads}
+    told = (*_moves(summary, found), brief(summary), _first_place(summary, arms), _missing(summary))
+    return tuple(part for part in told if part)
 
 
 def _moves(summary: Summary, found: Sequence[Card]) -> tuple[str, ...]:
     first, *second = pair(summary.parsers)
+    unread = [card for card in found if _row(card, first).unread]
+    read = [card for card in found if card not in unread]
+    told = [_unread(unread, len(found), first)] if unread else []
+    scored = [(card, _row(card, first).scores) for card in read if known(_row(card, first).scores.fsi)]
+    again = [_again(found, parser) for parser in second]
     if len(found) > NAMED:
-        return (_move_of_many(found, first),)
-    scored = [(card, _row(card, first).scores) for card in found if known(_row(card, first).scores.fsi)]
-    told = [_move(card, scores, first) for card, scores in scored[:1]]
+        return (*told, _move_of_many(scored, len(read), first), *again)
+    told += [_move(card, scores, first) for card, scores in scored[:1]]
     told += [_also(card, scores) for card, scores in scored[1:]]
-    told += [_unknown(summary, card) for card in found if not known(_row(card, first).scores.fsi)]
-    return (" ".join(told), _adjusted(scored), *(_again(found, parser) for parser in second))
+    told += [_unknown(summary, card) for card in read if not known(_row(card, first).scores.fsi)]
+    return (" ".join(told), _adjusted(scored), *again)
+
+
+def _unread(unread: Sequence[Card], models: int, parser: str) -> str:
+    names = ", ".join(card.subject.label for card in unread)
+    whose = names if models <= NAMED else f"{len(unread)} of {models} models ({names})"
+    return (
+        f"No reply of {whose} was readable {_under(parser)}, whatever the wrapper: an accuracy or FSI of 0 "
+        f"means nothing there."
+    )
 
 
 def _move(card: Card, scores: ModelRow, parser: str) -> str:
@@ -79,28 +76,30 @@ def _adjusted(scored: Sequence[tuple[Card, ModelRow]]) -> str:
     return f"With what chance alone would move taken off, FSI* is {_each(values, len(scored))}."
 
 
-def _move_of_many(found: Sequence[Card], parser: str) -> str:
-    scored = [(row.scores.fsi, row.scores.psi, card) for card in found if known((row := _row(card, parser)).scores.fsi)]
+def _move_of_many(scored: Sequence[tuple[Card, ModelRow]], models: int, parser: str) -> str:
     if not scored:
-        return f"How far accuracy moves between wrappers cannot be told for any of {len(found)} models."
-    fsi = sorted(one for one, _, _ in scored if one is not None)
-    psi = sorted(one for _, one, _ in scored if one is not None)
-    largest = next(card.subject.label for one, _, card in scored if one == fsi[-1])
-    wrappers = max(len(card.wrappers) for card in found)
+        return f"How far accuracy moves between wrappers cannot be told for any of {models} models." if models else ""
+    fsi = sorted(scores.fsi for _, scores in scored if scores.fsi is not None)
+    psi = sorted(scores.psi for _, scores in scored if scores.psi is not None)
+    largest = next(card.subject.label for card, scores in scored if scores.fsi == fsi[-1])
+    wrappers = max(len(card.wrappers) for card, _ in scored)
     readable = f" and the share of readable replies by {rate(psi[0], 2)} to {rate(psi[-1], 2)} (PSI)" if psi else ""
     return (
-        f"Across {plural(wrappers, 'wrapper')}, the accuracy of {len(scored)} models moves by {rate(fsi[0], 2)} to "
-        f"{rate(fsi[-1], 2)} (FSI; most for {largest}){readable} {_under(parser)}."
+        f"Across {plural(wrappers, 'wrapper')}, the accuracy of {plural(len(scored), 'model')} moves by "
+        f"{rate(fsi[0], 2)} to {rate(fsi[-1], 2)} (FSI; most for {largest}){readable} {_under(parser)}."
     )
 
 
 def _again(found: Sequence[Card], parser: str) -> str:
-    rows = [(card.subject.label, _row(card, parser).scores) for card in found]
-    told = [(label, scores) for label, scores in rows if known(scores.fsi) and known(scores.psi)]
-    if not told:
-        return ""
-    values = [(label, f"FSI {rate(scores.fsi, 2)} and PSI {rate(scores.psi, 2)}") for label, scores in told]
-    return f"Read by the {parser} parser, the same replies give {_each(values, len(rows))}."
+    values = [(card.subject.label, told) for card in found if (told := _scores(_row(card, parser)))]
+    return f"Read by the {parser} parser, the same replies give {_each(values, len(found))}." if values else ""
+
+
+def _scores(row: CardRow) -> str:
+    if row.unread:
+        return "nothing readable"
+    fsi, psi = row.scores.fsi, row.scores.psi
+    return f"FSI {rate(fsi, 2)} and PSI {rate(psi, 2)}" if known(fsi) and known(psi) else ""
 
 
 def _each(values: Sequence[tuple[str, str]], models: int) -> str:
@@ -119,10 +118,9 @@ def first_changes(rows: Sequence[RankingRow]) -> bool:
     return bool(rows) and not frozenset.intersection(*(frozenset(leaders(row)) for row in rows))
 
 
-def _first_place(summary: Summary) -> str:
+def _first_place(summary: Summary, arms: Container[str]) -> str:
     parser = primary(summary.parsers)
-    arms = dict.fromkeys(row.arm for row in summary.rankings)
-    for arm in arms:
+    for arm in dict.fromkeys(row.arm for row in summary.rankings if row.arm in arms):
         rows = [row for row in summary.rankings if (row.parser, row.arm) == (parser, arm) and len(row.models) > 1]
         if first_changes(rows):
             under: dict[str, list[str]] = {}

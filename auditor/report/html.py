@@ -11,12 +11,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
 
-from auditor.records import CellRow, Message, RankingRow, ReplyExample, SensitivityRow, Summary
-from auditor.report import text
-from auditor.report.card import Card, cards, pair, primary
+from auditor.figures import CellRow, RankingRow, ReplyExample, SensitivityRow, Summary
+from auditor.records import Message
+from auditor.report import enforced, text
+from auditor.report.card import Card, Subject, cards, leading, pair, primary, subjects
+from auditor.report.causes import why
 from auditor.report.cells import ReasonTable, WrapperRows, by_task, by_wrapper, reason_tables
+from auditor.report.endpoints import places
 from auditor.report.glossary import REASONS, TERMS
-from auditor.report.headline import first_changes, headline, leaders, why
+from auditor.report.headline import first_changes, headline, leaders
+from auditor.report.parts import Parts, parts
 
 EXAMPLE_BUDGET = 1_000_000
 """Characters of prompts and replies that a report shows at most, so that it stays a file one can mail."""
@@ -25,11 +29,12 @@ ENDS = 3
 
 
 class ModelSection(Struct, frozen=True):
-    """One model's cells: averaged over tasks, and per task."""
+    """One model's cells: averaged over tasks, and per task. `leads`: the arm that its headline is about."""
 
     card: Card
     rows: tuple[WrapperRows, ...]
     tasks: tuple[tuple[str, tuple[WrapperRows, ...]], ...]
+    leads: bool
 
 
 class ReasonSection(Struct, frozen=True):
@@ -54,6 +59,7 @@ class SensitivityTable(Struct, frozen=True):
 
     parser: str
     rows: tuple[SensitivityRow, ...]
+    parts: tuple[Parts, ...]
     known: frozenset[str]
 
 
@@ -71,6 +77,9 @@ def render_html(summary: Summary, examples: Sequence[ReplyExample], study: Mappi
             headline=headline(summary),
             sections=[_model_section(summary, card) for card in cards(summary)],
             reasons=[_reason_section(table, shown) for table in reason_tables(summary)],
+            contrasts=enforced.contrasts(summary),
+            enforced=enforced.by_parser(summary),
+            places=places(summary),
             left_out=len(examples) - len(shown),
             sensitivity=_sensitivity(summary),
             rankings=_rankings(summary),
@@ -95,17 +104,25 @@ def _environment() -> Environment:
     )
     env.filters |= {
         "rate": lambda value, places=3: _minus(text.rate(value, places)),
+        "signed": lambda value, places=3: _minus(text.signed(value, places)),
+        "signed_interval": lambda value, places=3: _minus(text.signed_interval(value, places)),
         "interval": lambda value, places=3: _minus(text.interval(value, places)),
         "count": text.count,
         "percent": lambda value: _tight(text.percent(value)),
         "p_value": lambda value: _tight(text.p_value(value)),
         "length": len,
+        "arm": lambda arm: Subject("", arm).arm_words,
         "css": _css,
         "block": _block,
         "ends": _ends,
     }
     env.tests |= {"known": _known}
-    env.globals |= {"leaders": leaders}
+    env.globals |= {
+        "leaders": leaders,
+        "cause": enforced.cause,
+        "difference": enforced.difference,
+        "meaning_of": enforced.MEANINGS,
+    }
     return env
 
 
@@ -154,7 +171,7 @@ def _tight(shown: str) -> str:
 
 def _model_section(summary: Summary, card: Card) -> ModelSection:
     cells: list[CellRow] = [cell for cell in summary.cells if card.subject.owns(cell)]
-    return ModelSection(card, by_wrapper(cells), by_task(cells))
+    return ModelSection(card, by_wrapper(cells), by_task(cells), card.subject in leading(subjects(summary)))
 
 
 def _affordable(examples: Sequence[ReplyExample]) -> list[ReplyExample]:
@@ -190,7 +207,8 @@ def _sensitivity(summary: Summary) -> list[SensitivityTable]:
     for parser in summary.parsers:
         rows = tuple(row for row in summary.sensitivity if row.parser == parser)
         fields = SensitivityRow.__struct_fields__
-        tables.append(SensitivityTable(parser, rows, frozenset(f for f in fields if any(_has(row, f) for row in rows))))
+        has = frozenset(field for field in fields if any(_has(row, field) for row in rows))
+        tables.append(SensitivityTable(parser, rows, parts(rows), has))
     return [table for table in tables if table.rows]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from auditor.records import CellRow, Summary
+from auditor.figures import CellRow, Summary
 
 _INTERVALS = ("accuracy_ci", "parseability_ci")
 # A spreadsheet runs a cell that begins like a formula, and names come from files and endpoints.

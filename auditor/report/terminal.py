@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from auditor.records import CellRow, Summary
-from auditor.report.card import Card, CardRow, Span, cards
+from auditor.figures import CellRow, EnforcementRow, Summary
+from auditor.report.card import Card, CardRow, Span, cards, primary
 from auditor.report.cells import WrapperRows, by_wrapper, reason_tables
+from auditor.report.enforced import MEANINGS, under
 from auditor.report.headline import headline
-from auditor.report.text import DASH, count, inline, interval, plural, rate
+from auditor.report.text import DASH, count, inline, interval, known, plural, rate
 
 NAME_WIDTH = 18
 PARSER_WIDTH = 10
@@ -23,14 +24,40 @@ TOP_REASONS = 3
 
 
 def print_summary(summary: Summary, console: Console, parser: str | None = None) -> None:
-    """The verdict; per model its card and a table of wrappers; the most frequent reasons. `parser` leaves out the
-    others."""
+    """The verdict; what enforcement does; per model its card and a table of wrappers; the most frequent reasons.
+    `parser` leaves out the others."""
     parsers = [name for name in summary.parsers if parser in (None, name)]
     for sentence in headline(summary):
         console.print(Text(inline(sentence)))
+    _print_enforcement(under(summary, parser or primary(summary.parsers)), console)
     for card in cards(summary):
         _print_model(summary, card, parsers, console)
     _print_reasons(summary, parsers, console)
+
+
+def _print_enforcement(rows: Sequence[EnforcementRow], console: Console) -> None:
+    """A line for each model and enforced arm, and what its label means where that spoils the comparison."""
+    if not rows:
+        return
+    table = _table("model", "enforced", "label", "readable", "accuracy", "PSI")
+    for row in rows:
+        table.add_row(
+            _name(row.model),
+            Text(_short(row.arm, NAME_WIDTH)),
+            row.label,
+            _change(row.parseability_without, row.parseability),
+            _change(row.accuracy_without, row.accuracy),
+            _change(row.psi_without, row.psi),
+        )
+    console.print()
+    console.print(Text(f"Enforced while decoding, read by {inline(rows[0].parser)}", style="bold"))
+    console.print(table)
+    for label in dict.fromkeys(row.label for row in rows if row.label != "verified"):
+        console.print(Text(f" {label}: {MEANINGS[label]}", style="dim"))
+
+
+def _change(without: float | None, with_: float | None) -> str:
+    return f"{rate(without, 2)} → {rate(with_, 2)}" if known(without) or known(with_) else DASH
 
 
 def _print_model(summary: Summary, card: Card, parsers: Sequence[str], console: Console) -> None:
@@ -55,9 +82,11 @@ def _table(*columns: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     for name in columns:
         # Where the width does not do, only a column that may wrap gives way: a name, never a number.
-        text = name in ("parser", "wrapper")
+        text = name in ("parser", "wrapper", "model", "enforced", "label")
         heading = Text(_short(name, PARSER_WIDTH))
-        table.add_column(heading, justify="left" if text else "right", overflow="ellipsis", no_wrap=not text)
+        table.add_column(
+            heading, justify="left" if text else "right", overflow="ellipsis", no_wrap=not text or name == "label"
+        )
     return table
 
 

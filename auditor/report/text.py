@@ -64,6 +64,19 @@ def interval(pair: tuple[float, float] | None, places: int = 3) -> str:
     return f"[{rate(pair[0], places)}, {rate(pair[1], places)}]"
 
 
+def signed(value: float | None, places: int = 3) -> str:
+    """A difference: `+0.310`, `-0.310`, `0.000`."""
+    shown = rate(value, places)
+    return f"+{shown}" if value is not None and value > 0 and shown != DASH and float(shown) else shown
+
+
+def signed_interval(pair: tuple[float, float] | None, places: int = 3) -> str:
+    """`[+0.283, +0.341]`."""
+    if pair is None or not all(known(end) for end in pair):
+        return DASH
+    return f"[{signed(pair[0], places)}, {signed(pair[1], places)}]"
+
+
 def count(value: float | None) -> str:
     """A count, with thousands separated: `12,000`; a shared count keeps what it needs: `3.5`."""
     if value is None or not math.isfinite(value):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from auditor.records import ReplyExample, Summary
+from auditor.figures import ReplyExample, Summary
 
 if TYPE_CHECKING:
     import pandas as pd

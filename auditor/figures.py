@@ -1,0 +1,286 @@
+"""What is reported: the summary and its rows, frozen, in the order of `summary.json`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from auditor.records import Adaptation, Canary, Message
+
+Interval = tuple[float, float]
+
+MISSING_MARK = 0.01
+"""A cell that lacks a larger share of its generations was not measured: it is marked, its run exits 3."""
+
+
+class RunInfo(Struct, frozen=True):
+    """Which run this is."""
+
+    name: str
+    created: str
+    auditor_version: str
+    study_digest: str
+    seed: int
+
+
+class Counts(Struct, frozen=True):
+    """Totals over the whole run. `attempts` is every completion POST; `planned` and `answered` are generations."""
+
+    planned: int
+    answered: int
+    missing: int
+    attempts: int
+    retries: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None = None
+    """Settled by what endpoints say, else by prices; of every attempt and call."""
+    preflight_calls: int = 0
+    """Attempts that were no generation's."""
+    reused: int = 0
+    """Answers taken from an earlier run."""
+
+
+class CellRow(Struct, frozen=True):
+    """One (model, task, wrapper, arm) under one parser. Rates are over `n` answered generations; unparseable and
+    ambiguous count as not parsed and as incorrect; `missing` is outside `n`."""
+
+    model: str
+    task: str
+    wrapper: str
+    arm: str
+    parser: str
+    n: int
+    items: int | None
+    parsed: float | None
+    correct: float | None
+    accuracy: float | None
+    accuracy_ci: Interval | None
+    accuracy_parsed: float | None
+    parseability: float | None
+    parseability_ci: Interval | None
+    missing: int
+    prompt_tokens_mean: float | None
+    completion_tokens_mean: float | None
+    truncated: int | None
+    majority_vote_accuracy: float | None
+    reasons: dict[str, int]
+
+    @property
+    def lossy(self) -> bool:
+        """Whether too much of it is missing to call it measured."""
+        return self.missing > MISSING_MARK * (self.n + self.missing)
+
+
+class SensitivityRow(Struct, frozen=True):
+    """One (model, task, arm) under one parser, over its `wrappers` (F of them)."""
+
+    model: str
+    task: str
+    arm: str
+    parser: str
+    wrappers: tuple[str, ...]
+    fsi: float | None
+    psi: float | None
+    nfsi: float | None
+    accuracy_min: float | None
+    accuracy_max: float | None
+    accuracy_mean: float | None
+    best_wrappers: tuple[str, ...]
+    worst_wrappers: tuple[str, ...]
+    fsi_matched: float | None = None
+    """FSI over generations whose token spread is at most 5 %."""
+    psi_matched: float | None = None
+    fsi_floor: float | None = None
+    fsi_star: float | None = None
+    fsi_ci: Interval | None = None
+    fsi_bounds_simultaneous: Interval | None = None
+    p_wrapper_effect: float | None = None
+    format_part: float | None = None
+    """What of the range is replies that could not be read, over items and seeds that the best and the worst wrapper
+    both answered; `content_part` is other answers. They add up to the range where nothing is missing."""
+    content_part: float | None = None
+    format_truncated: float | None = None
+    """What of the format part the token limit cut; the rest did not fulfil the contract."""
+    format_noncompliant: float | None = None
+
+
+class ModelRow(Struct, frozen=True):
+    """Macro averages of one model over its tasks under one parser, with the paper's bootstrap over tasks."""
+
+    model: str
+    arm: str
+    parser: str
+    tasks: int
+    fsi: float | None
+    fsi_ci_paper: Interval | None
+    psi: float | None
+    psi_ci_paper: Interval | None
+    nfsi: float | None
+    nfsi_ci_paper: Interval | None
+    fsi_matched: float | None = None
+    fsi_star: float | None = None
+    fsi_star_ci: Interval | None = None
+
+
+class RegressionRow(Struct, frozen=True):
+    """WLS of accuracy on parseability over cells, fixed effects for model, task and wrapper; `status` is `ok` or
+    says why there is nothing to print."""
+
+    parser: str
+    status: str
+    cells: int
+    beta: float | None = None
+    se: float | None = None
+    df: int | None = None
+    p: float | None = None
+    partial_r2: float | None = None
+    pearson_r: float | None = None
+    tautology_slope: float | None = None
+
+
+class WinsRow(Struct, frozen=True):
+    """How many (model, task) pairs a wrapper is best in; ties are shared."""
+
+    parser: str
+    wrapper: str
+    wins: float
+
+
+class SeedDisagreementRow(Struct, frozen=True):
+    """Share of (task, model, wrapper, item) groups with more than one distinct prediction over their seeds;
+    unparseable is one value. `groups` counts those with at least two seeds."""
+
+    parser: str
+    share: float | None
+    groups: int
+
+
+class MajorityVoteRow(Struct, frozen=True):
+    """Majority vote over seeds against the mean over seeds, per cell: mean and largest absolute change."""
+
+    parser: str
+    mean_change: float | None
+    largest_change: float | None
+    cells: int
+
+
+class TokenSpread(Struct, frozen=True):
+    """(max - min) / mean prompt tokens over wrappers, per (task, model, item, seed); `groups` of them."""
+
+    median: float | None
+    share_within_5pct: float | None
+    groups: int
+    fsi_matched: float | None
+
+
+class RankingRow(Struct, frozen=True):
+    """Models in order of mean accuracy over tasks under one wrapper."""
+
+    parser: str
+    arm: str
+    wrapper: str
+    models: tuple[str, ...]
+    accuracies: tuple[float, ...]
+
+
+class EnforcementRow(Struct, frozen=True):
+    """One model and arm under one parser against the arm without enforcement at the same limit, over the wrappers that
+    both have. Rates are means over cells, PSI and FSI means over tasks, differences with minus without, their
+    intervals 95 % over items."""
+
+    model: str
+    arm: str
+    parser: str
+    label: Literal["verified", "claimed", "ignored", "refused"]
+    """`verified`: a canary proved it on every server; `claimed`: nobody proved it."""
+    canary: str
+    wrappers: tuple[str, ...]
+    tasks: int
+    n: int
+    n_without: int
+    parseability: float | None
+    parseability_without: float | None
+    parseability_change_ci: Interval | None
+    accuracy: float | None
+    accuracy_without: float | None
+    accuracy_change_ci: Interval | None
+    psi: float | None
+    psi_without: float | None
+    fsi: float | None
+    fsi_without: float | None
+
+
+class EndpointRow(Struct, frozen=True):
+    """What is known of one model at one server: preflight's findings, and who answered in the end."""
+
+    model: str
+    server: str
+    provider: str
+    build: str | None
+    seed: str
+    adaptations: tuple[Adaptation, ...]
+    canaries: tuple[Canary, ...]
+    routing: dict[str, Any]
+    upstreams: dict[str, int]
+    """Upstream provider -> replies, over all servers of the model."""
+    models_returned: dict[str, int]
+    fingerprints: int
+    """How many distinct system fingerprints replies carried."""
+
+
+class Check(Struct, frozen=True):
+    """One preflight finding."""
+
+    check: str
+    status: Literal["ok", "warning", "error", "skipped"]
+    message: str
+
+
+class Caveat(Struct, frozen=True):
+    """Something a reader must know; `field` names the summary fields that are null because of it."""
+
+    code: str
+    message: str
+    fields: tuple[str, ...] = ()
+
+
+class Summary(Struct, frozen=True):
+    """Everything `summary.json` holds."""
+
+    schema: int
+    run: RunInfo
+    counts: Counts
+    preflight: tuple[Check, ...]
+    parsers: tuple[str, ...]
+    cells: tuple[CellRow, ...]
+    sensitivity: tuple[SensitivityRow, ...]
+    models: tuple[ModelRow, ...]
+    regression: tuple[RegressionRow, ...]
+    wins: tuple[WinsRow, ...]
+    seed_disagreement: tuple[SeedDisagreementRow, ...]
+    majority_vote: tuple[MajorityVoteRow, ...]
+    token_spread: TokenSpread
+    rankings: tuple[RankingRow, ...]
+    warnings: tuple[Caveat, ...]
+    endpoints: tuple[EndpointRow, ...] = ()
+    enforcement: tuple[EnforcementRow, ...] = ()
+
+
+class ReplyExample(Struct, frozen=True):
+    """A real prompt and reply, shown in the report for one reason."""
+
+    parser: str
+    reason: str
+    model: str
+    task: str
+    item: str
+    wrapper: str
+    seed: int
+    prompt: tuple[Message, ...]
+    text: str | None
+    gold: str | None
+    finish_reason: str | None
+    count: int = field(default=1)
+    """How many replies of the run share the reason."""
