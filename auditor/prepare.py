@@ -27,6 +27,9 @@ _SCRATCHPAD_ROOM = 64
 class Tokenizer(Protocol):
     """The endpoint's own tokenizer."""
 
+    def context(self) -> int | None:
+        """Tokens of a prompt and its reply together, at most."""
+
     def count(self, text: str) -> int:
         """Tokens of a text."""
 
@@ -75,6 +78,7 @@ def preflight(prepared: Prepared, limits: Sequence[int], tokenizers: Mapping[str
     for model, tokenizer in tokenizers.items():
         for limit in limits:
             checks += [_fits(prepared, wrapper, model, limit, tokenizer) for wrapper in prepared.wrappers]
+        checks.append(_has_room(prepared, model, max(limits), tokenizer))
         if prepared.study.pad != "none":
             checks += [_survives(prepared, wrapper, model, tokenizer) for wrapper in prepared.wrappers]
     study = prepared.study
@@ -99,6 +103,10 @@ def sufficient_limit(prepared: Prepared, tokenizers: Mapping[str, Tokenizer]) ->
 
 class GuessedTokens:
     """Where no tokenizer can be asked: two characters a token, which is many."""
+
+    def context(self) -> int | None:
+        """Nobody says it."""
+        return None
 
     def count(self, text: str) -> int:
         """Tokens of a text."""
@@ -203,6 +211,22 @@ def _fits(prepared: Prepared, wrapper: Wrapper, model: str, max_tokens: int, tok
         message = f"{wrapper.name}: {reply!r} is valid, needs {tokens} tokens of {model} and is cut at {max_tokens}"
         return Check(name, "warning", message)
     return Check(name, "ok", f"the longest gold reply needs {tokens} of {max_tokens} tokens")
+
+
+def _has_room(prepared: Prepared, model: str, max_tokens: int, tokenizer: Tokenizer) -> Check:
+    """Over the longest item of each task, under the first wrapper and without padding."""
+    name, room = f"{model} has room for prompt and reply", tokenizer.context()
+    if room is None:
+        return Check(name, "skipped", "the server does not say how long its context is")
+    longest = 0
+    for task in prepared.tasks:
+        item = max(task.items, key=lambda item: len(item.question))
+        shots = plan.shots_of(task, item, prepared.study.shots)
+        longest = max(longest, tokenizer.count_prompt(render(prepared.wrappers[0], item, shots, gold_reply, "")))
+    if longest + max_tokens > room:
+        message = f"{model}: a prompt of {longest} tokens and a reply of {max_tokens} exceed its context of {room}"
+        return Check(name, "warning", message)
+    return Check(name, "ok", f"the longest prompt seen needs {longest} tokens, a reply at most {max_tokens}, of {room}")
 
 
 def _survives(prepared: Prepared, wrapper: Wrapper, model: str, tokenizer: Tokenizer) -> Check:

@@ -230,7 +230,7 @@ def _judged(generation: Generation, held: Constraint) -> tuple[Verdict, str]:
     text = (reply.text or "").strip()
     if not text:
         return "unknown", "the reply had no text"
-    if fulfils(text, held):
+    if fulfils(text, held) or (held.kind == "json_object" and reply.finish_reason == "length" and text[0] == "{"):
         return "enforced", f"told to say banana, it replied {text[:80]!r}"
     if reply.finish_reason == "length":
         return "unknown", f"the reply was cut: {text[:80]!r}"

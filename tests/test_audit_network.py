@@ -428,3 +428,41 @@ def test_openrouter_requests_pin_their_routing(tmp_path: Path, monkeypatch: pyte
     assert headers["X-OpenRouter-Title"] == "auditor"
     assert report.summary.endpoints[0].upstreams == {"Acme": 15}
     assert report.summary.counts.cost_usd == pytest.approx(0.018)
+
+
+def test_a_vllm_server_is_asked_in_its_own_words(tmp_path: Path) -> None:
+    """Sampling defaults of the model's own configuration are overridden, padding is equal by its tokenizer, the build
+    is recorded."""
+    situation = Situation(dialect="vllm", model="m", context=4000)
+    with Hostile(reply, situation=situation, keep=True) as server:
+        asked = study(server.url, tmp_path, 3, 1, models=(f"vllm/m@{server.url}",), max_tokens="auto")
+        report = audit.run(asked, tmp_path / "run")
+        body = server.requests[-1]
+    assert (body["top_k"], body["min_p"], body["repetition_penalty"]) == (-1, 0.0, 1.0)
+    assert (report.summary.endpoints[0].build or "").startswith("vLLM ")
+    assert report.summary.counts.cost_usd == 0.0
+    assert report.summary.counts.answered == 15
+    rooms = [check for check in report.summary.preflight if "room" in check.check]
+    assert [check.status for check in rooms] == ["ok"]
+
+
+def test_a_context_that_is_too_short_is_told_before_spending(tmp_path: Path) -> None:
+    """vLLM cuts a reply that exceeds its context without a word: preflight says so."""
+    situation = Situation(dialect="vllm", model="m", context=300)
+    with Hostile(reply, situation=situation) as server:
+        models = (f"vllm/m@{server.url}",)
+        with pytest.raises(PreflightError, match="exceed its context of 300"):
+            audit.run(
+                study(server.url, tmp_path, 3, 1, models=models, max_tokens=290, strict_preflight=True, pad="none"),
+                tmp_path / "run",
+            )
+
+
+def test_a_model_that_a_vllm_server_does_not_serve_is_told_with_those_it_does(tmp_path: Path) -> None:
+    """Before any completion is asked for."""
+    with Hostile(reply, situation=Situation(dialect="vllm", model="other")) as server:
+        with pytest.raises(RequestRefused) as caught:
+            audit.run(study(server.url, tmp_path, 3, 1, models=(f"vllm/m@{server.url}",)), tmp_path / "run")
+        assert server.counts.posts == 0
+    assert "'m'" in caught.value.message
+    assert "other" in caught.value.hint

@@ -9,6 +9,7 @@ import msgspec
 
 from auditor.endpoints.asking import Asker
 from auditor.endpoints.places import Place
+from auditor.errors import RequestRefused
 from auditor.records import Message
 
 _HINTS = {
@@ -22,6 +23,12 @@ class LlamaCppTokenizer:
 
     def __init__(self, place: Place) -> None:
         self._asker = Asker(place, place.base_url.removesuffix("/v1"), _HINTS["llamacpp"])
+
+    def context(self) -> int | None:
+        """Tokens of a prompt and its reply together, at most; a longer reply is cut without a word."""
+        told = self._asker.get("/props").get("default_generation_settings")
+        room = told.get("n_ctx") if isinstance(told, dict) else None
+        return room if isinstance(room, int) and room > 0 else None
 
     def count(self, text: str) -> int:
         """Tokens of a text on its own."""
@@ -44,6 +51,19 @@ class VllmTokenizer:
     def __init__(self, place: Place) -> None:
         self._asker = Asker(place, place.base_url.removesuffix("/v1"), _HINTS["vllm"])
         self._model = place.model_id
+
+    def context(self) -> int | None:
+        """Tokens of a prompt and its reply together, at most; a longer reply is cut without a word.
+
+        Raises RequestRefused where the server does not list the model.
+        """
+        listed = self._asker.get("/v1/models").get("data")
+        rooms = {one.get("id"): one.get("max_model_len") for one in listed or () if isinstance(one, dict)}
+        if self._model not in rooms:
+            names = ", ".join(str(name) for name in rooms) or "none"
+            raise RequestRefused(f"the server does not serve {self._model!r}", f"it serves: {names}")
+        room = rooms[self._model]
+        return room if isinstance(room, int) else None
 
     def count(self, text: str) -> int:
         """Tokens of a text on its own."""

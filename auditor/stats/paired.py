@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtrit
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,5 +26,5 @@ def macro_difference(tasks: Sequence[FloatArray], confidence: float = 0.95) -> t
     if variance == 0:
         return mean, mean
     df = variance**2 / float(sum(part**2 / (len(one) - 1) for part, one in zip(parts, tasks, strict=True)))
-    half = float(stats.t.ppf((1 + confidence) / 2, df)) * math.sqrt(variance)
+    half = float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(variance)
     return max(-1.0, mean - half), min(1.0, mean + half)
