@@ -189,10 +189,11 @@ def test_fsi_of_unreadable_replies_is_no_stability() -> None:
     assert [row.unread for row in cards(samples.unread())[0].rows] == [True, False, False]
 
 
-def test_one_readable_reply_is_a_measurement() -> None:
-    """A model with a single readable reply is told as measured; one without any reply is not called unreadable."""
+def test_a_few_readable_replies_are_a_measurement() -> None:
+    """A model is told as measured once its best wrapper has more than one readable reply in twenty over its tasks; one
+    without any reply is not called unreadable."""
     base = samples.unread()
-    first = msgspec.structs.replace(base.cells[0], parsed=1, parseability=0.001)
+    first = msgspec.structs.replace(base.cells[0], parsed=200, parseability=0.2)
     assert not cards(msgspec.structs.replace(base, cells=(first, *base.cells[1:])))[0].rows[0].unread
     assert not cards(samples.degenerate())[0].rows[0].unread
 

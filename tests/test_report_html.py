@@ -252,7 +252,7 @@ def test_only_the_leading_arm_stands_open(enforced: Page, realistic: Page) -> No
 
 def test_unreadable_cards_are_marked(realistic: Page) -> None:
     """A card whose parser read nothing says that its FSI of 0 means nothing."""
-    told = "could read no reply at all: an FSI of 0 means nothing there."
+    told = "could read hardly a reply, if any: an FSI of 0 means nothing there."
     assert Page(render_html(samples.unread(), (), {})).text.count(f"strict {told}") == 1
     assert told not in realistic.text
 

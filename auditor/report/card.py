@@ -14,6 +14,10 @@ from auditor.figures import CellRow, ModelRow, SensitivityRow, Summary
 from auditor.report.text import known
 
 
+HARDLY = 0.05
+"""A share of readable replies up to which a range of accuracy says nothing."""
+
+
 class Subject(Struct, frozen=True):
     """What a card is about: a model under one arm."""
 
@@ -58,7 +62,7 @@ class CardRow(Struct, frozen=True):
     accuracy: Span | None
     parseability: Span | None
     unread: bool
-    """Not one reply of any cell could be read, so that FSI is 0 by default."""
+    """Under its best wrapper at most one reply in twenty could be read: FSI is near 0 by default."""
 
 
 class Card(Struct, frozen=True):
@@ -117,13 +121,24 @@ def _row(summary: Summary, subject: Subject, parser: str) -> CardRow:
     scores = [row for row in summary.models if subject.owns(row) and row.parser == parser]
     sensitivity = [row for row in summary.sensitivity if subject.owns(row) and row.parser == parser]
     cells = [cell for cell in summary.cells if subject.owns(cell) and cell.parser == parser]
+    parseability = _average(_parseability(cells, row.task) for row in sensitivity)
     return CardRow(
         parser=parser,
         scores=scores[0] if scores else _no_scores(subject, parser),
         accuracy=_average(_accuracy(row) for row in sensitivity),
-        parseability=_average(_parseability(cells, row.task) for row in sensitivity),
-        unread=any(cell.n for cell in cells) and all(cell.parseability == 0 for cell in cells if cell.n),
+        parseability=parseability,
+        unread=_hardly_read([cell for cell in cells if cell.n]),
     )
+
+
+def _hardly_read(cells: Sequence[CellRow]) -> bool:
+    """Whether even the most readable wrapper, averaged over its tasks, stays below."""
+    rates: dict[str, list[float]] = {}
+    for cell in cells:
+        if cell.parseability is None:
+            return False
+        rates.setdefault(cell.wrapper, []).append(cell.parseability)
+    return bool(rates) and max(sum(tasks) / len(tasks) for tasks in rates.values()) <= HARDLY
 
 
 def _no_scores(subject: Subject, parser: str) -> ModelRow:

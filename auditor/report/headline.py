@@ -8,7 +8,7 @@ from auditor.figures import ModelRow, RankingRow, Summary
 from auditor.report.card import Card, CardRow, cards, leading, pair, primary, subjects
 from auditor.report.causes import why
 from auditor.report.enforced import brief
-from auditor.report.text import count, known, plural, rate
+from auditor.report.text import count, known, percent, plural, rate
 
 NAMED = 3
 """Up to this many models are told apart in the verdict."""
@@ -44,8 +44,11 @@ def _moves(summary: Summary, found: Sequence[Card]) -> tuple[str, ...]:
 def _unread(unread: Sequence[Card], models: int, parser: str) -> str:
     names = ", ".join(card.subject.label for card in unread)
     whose = names if models <= NAMED else f"{len(unread)} of {models} models ({names})"
+    spans = [_row(card, parser).parseability for card in unread]
+    most = max((span.high for span in spans if span is not None), default=0.0)
+    what, share = ("No reply", "") if most == 0 else ("Hardly a reply", f" ({percent(most)} at best)")
     return (
-        f"No reply of {whose} was readable {_under(parser)}, whatever the wrapper: an accuracy or FSI of 0 "
+        f"{what} of {whose} was readable {_under(parser)}{share}, whatever the wrapper: an accuracy or FSI of 0 "
         f"means nothing there."
     )
 
@@ -97,7 +100,7 @@ def _again(found: Sequence[Card], parser: str) -> str:
 
 def _scores(row: CardRow) -> str:
     if row.unread:
-        return "nothing readable"
+        return "hardly anything readable"
     fsi, psi = row.scores.fsi, row.scores.psi
     return f"FSI {rate(fsi, 2)} and PSI {rate(psi, 2)}" if known(fsi) and known(psi) else ""
 
