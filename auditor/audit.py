@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
@@ -27,7 +28,7 @@ from auditor.records import Arm, Findings, Generation, Price, Request
 from auditor.report.value import Report
 from auditor.results import finish
 from auditor.send import Lane, Meter, Retry, send
-from auditor.store import Store
+from auditor.store import FILE, Store
 from auditor.study import Study
 
 Say = Callable[[str], None]
@@ -65,9 +66,9 @@ def run(
     Raises UsageError and FileError before anything is written, EndpointDown and RequestRefused when an endpoint ends
     the run, BudgetError when the money or the time does, Interrupted on Ctrl-C; what was answered until then is kept.
     """
-    prepared = prepare.prepare(study)
-    where = lanes.spots(study, say)
     folder = out or default_folder(study.title)
+    prepared = prepare.prepare(study, _commits(folder))
+    where = lanes.spots(study, say)
     with ExitStack() as stack:
         earlier = None if reuse is None else stack.enter_context(Store(reuse, writable=False))
         store = stack.enter_context(opened(folder))
@@ -96,15 +97,15 @@ def run(
 
 def plan(study: Study, out: Path | None = None, *, say: Say = quiet) -> Estimate:
     """What a run would take. Asks no model; at most the price list is fetched. `out` is a run to be gone on with."""
-    prepared = prepare.prepare(study)
+    folder = out or default_folder(study.title)
+    prepared = prepare.prepare(study, _commits(folder))
     where = lanes.spots(study, say)
     listed: dict[str, Price | None] = {}
-    folder = out or default_folder(study.title)
     limits = study.limits or (prepare.sufficient_limit(prepared, {"": prepare.GuessedTokens()}),)
     arms = study.arms(limits)
     found = []
     with ExitStack() as stack:
-        store = stack.enter_context(Store(folder, writable=False)) if (folder / "run.sqlite").is_file() else None
+        store = stack.enter_context(Store(folder, writable=False)) if (folder / FILE).is_file() else None
         for spec, text, spot in zip(study.specs, study.models, where, strict=True):
             place = None if isinstance(spot, Path) else spot[0]
             cost = lanes.price(study, spec, text, place, listed, say)
@@ -115,6 +116,16 @@ def plan(study: Study, out: Path | None = None, *, say: Say = quiet) -> Estimate
             load = lanes.load(prepared, one, budgets, left)
             found.append(estimate.estimate(spec.alias, load, cost, None, store.rate(spec.alias) if store else None))
     return Estimate(tuple(found))
+
+
+def _commits(folder: Path) -> dict[str, str]:
+    """Task -> the commit at which a run that is gone on with has read it from the hub, however the hub moved on."""
+    if not (folder / FILE).is_file():
+        return {}
+    with Store(folder, writable=False) as store:
+        sources: dict[str, str] = msgspec.json.decode(store.meta("sources") or "{}")
+    found = {name: re.match(r"hub: [^@]+@([0-9a-f]{40})", source) for name, source in sources.items()}
+    return {name: match[1] for name, match in found.items() if match}
 
 
 _FIXED = ("temperature", "top_p", "pad", "shots", "stop", "seed")

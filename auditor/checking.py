@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -30,8 +31,14 @@ def check(paths: Sequence[Path], cases: Sequence[str]) -> Iterator[Finding]:
         try:
             yield from _check(path, columns)
         except AuditorError as error:
-            message = error.message.removeprefix(f"{path}: ")
-            yield Finding(str(path), False, f"{message} ({error.hint})" if error.hint else message)
+            where, message = _split(path, error.message)
+            yield Finding(where, False, f"{message} ({error.hint})" if error.hint else message)
+
+
+def _split(path: Path, message: str) -> tuple[str, str]:
+    """`path[:line]` and the rest, where a message starts with them."""
+    match = re.match(rf"({re.escape(str(path))}(?::\d+)?): ", message)
+    return (match[1], message[match.end() :]) if match else (str(path), message)
 
 
 def _ours() -> list[Path]:
@@ -60,7 +67,7 @@ def _toml(path: Path, columns: set[str]) -> Iterator[Finding]:
     if "steps" in keys:
         parser = catalogue.read_parser(path)
         yield _examples(path, f"parser {parser.name}", _parser_faults(parser), len(parser.examples))
-    elif keys & {"models", "tasks", "items", "seeds", "parsers"}:
+    elif keys & {"models", "tasks", "items", "seeds", "parsers", "preset", "enforce", "endpoint"}:
         built, _ = settings.build({}, str(path))
         prepare.prepare(built)
         yield Finding(str(path), True, f"study of {len(built.models)} models, {len(built.tasks)} tasks")

@@ -198,15 +198,13 @@ def question(prepared: Prepared, one: Planned) -> Question:
 
 
 def _held(prepared: Prepared, enforce: Enforcement) -> tuple[Constraint, ...]:
-    """One constraint of the study per contract and answer type."""
-    found: dict[tuple[str, str, str], Constraint] = {}
-    for wrapper in prepared.wrappers:
-        for task in prepared.tasks:
-            space = task.items[0].space
-            held = constraint(enforce, wrapper.contract, space) if applies(enforce, wrapper.contract) else None
-            if held is not None and held.kind != "json_object":
-                found.setdefault((wrapper.contract.kind, wrapper.contract.field, space.type), held)
-    return tuple(found.values())
+    """Constraints of the study, few: every contract once, and every answer type once."""
+    contracts = [wrapper.contract for wrapper in prepared.wrappers if applies(enforce, wrapper.contract)]
+    spaces = list({task.items[0].space.type: task.items[0].space for task in prepared.tasks}.values())
+    count = max(len(contracts), len(spaces))
+    pairs = itertools.islice(zip(itertools.cycle(contracts), itertools.cycle(spaces), strict=False), count)
+    held = [constraint(enforce, contract, space) for contract, space in pairs]
+    return tuple(one for one in held if one is not None and one.kind != "json_object")
 
 
 def without_refused(one: Planned, findings: Sequence[Findings]) -> Planned:

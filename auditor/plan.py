@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -62,8 +63,10 @@ def pairs(wrappers: Sequence[Wrapper], arms: Sequence[Arm]) -> list[tuple[Wrappe
 
 
 def shots_of(task: Task, item: Item, shots: int) -> tuple[Item, ...]:
-    """The worked examples an item is shown: the task's own, never the item itself."""
-    return tuple(example for example in task.examples if example.id != item.id)[:shots]
+    """The worked examples an item is shown: never the item itself, nor its question under another id."""
+    own = (item.question, item.space)
+    others = (one for one in task.examples if one.id != item.id and (one.question, one.space) != own)
+    return tuple(itertools.islice(others, shots))
 
 
 def budgets(

@@ -16,6 +16,8 @@ from auditor.prompts import filler, has_slot, render
 from auditor.records import Item, Message, Parser, Reply, Task, Wrapper
 from auditor.study import Study, TaskOptions
 
+_SPARE = 8
+"""Worked examples beyond those shown: an item is never shown its own question."""
 _SHORTEST_LIMIT = 64
 _PADDING, _PADDING_TOKENS = 400, 5
 """How much padding is tried, and what it costs at least where it is not trimmed."""
@@ -47,9 +49,10 @@ class Prepared(Struct, frozen=True):
     readers: tuple[tuple[Parser, Reader], ...]
 
 
-def prepare(study: Study) -> Prepared:
-    """Find and check everything. Raises UsageError, FileError."""
-    pools = tuple(_task(study, name) for name in study.tasks)
+def prepare(study: Study, commits: Mapping[str, str] = {}) -> Prepared:
+    """Find and check everything. `commits` are those that an earlier part of the run read sets of the hub at, by task:
+    they are read there again. Raises UsageError, FileError."""
+    pools = tuple(_task(study, f"{name}@{commits[name]}" if name in commits else name) for name in study.tasks)
     names = [task.name for task in pools]
     if twice := {name for name in names if names.count(name) > 1}:
         raise UsageError(f"two tasks are called {sorted(twice)[0]!r}", "a task file is called by its stem: rename one")
@@ -151,14 +154,19 @@ def padding(
 
 
 def _task(study: Study, name: str) -> Task:
-    options = study.task_options.get(name) or study.task_options.get("*") or TaskOptions()
+    options = (
+        study.task_options.get(name.partition("@")[0])
+        or study.task_options.get(name)
+        or study.task_options.get("*")
+        or TaskOptions()
+    )
     return tasks.load_task(name, study.seed, options.columns, canonical, options.answer_type, study.shots)
 
 
 def _sampled(study: Study, task: Task) -> Task:
     """The drawn items, and examples for shots: the task's own, or items from the far end of the same drawing."""
     whole = tasks.sample(task, len(task.items), study.seed)
-    examples = task.examples or whole.items[::-1][: study.shots + 1]
+    examples = [item for item in task.examples or whole.items[::-1] if item.gold is not None][: _SPARE + study.shots]
     kind, needed = ("examples", study.shots) if task.examples else ("items", study.shots + 1)
     if study.shots and len(examples) < needed:
         raise UsageError(f"--shots {study.shots}: task {task.name!r} has only {len(examples)} {kind}")

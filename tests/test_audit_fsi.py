@@ -73,3 +73,19 @@ def test_the_papers_study_runs_from_the_hub(hub: HubServer, tmp_path: Path) -> N
         sources = store.meta("sources") or ""
     assert all(commit in sources for commit in commits.values())
     assert commits["google/boolq"] in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_run_that_is_gone_on_with_reads_the_commit_it_began_with(hub: HubServer, tmp_path: Path) -> None:
+    """The hub moves on between two parts of a run: the second part asks more seeds of the same items."""
+    path, rows = ROWS["google/boolq"]
+    first = hub.push("google/boolq", {path: parquet("google/boolq", rows)})
+    options = {"tasks": ("boolq",), "preflight": False, "seeds": 1}
+    with Loopback(answer) as server:
+        models = (f"compat/m@{server.url}",)
+        audit.run(build({"models": models, **options}, "fsi")[0], tmp_path / "run")
+        other = [{"question": "is this new", "answer": True, "passage": "New."}]
+        hub.push("google/boolq", {path: parquet("google/boolq", other)})
+        report = audit.run(build({"models": models, **options, "seeds": 2}, "fsi")[0], tmp_path / "run")
+    assert report.summary.counts.answered == 3 * 5 * 2
+    with Store(tmp_path / "run", writable=False) as store:
+        assert first in (store.meta("sources") or "")

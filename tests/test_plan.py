@@ -282,9 +282,11 @@ def test_the_digest_leaves_out_the_name_of_the_arm() -> None:
 
 @given(st.lists(st.sampled_from("abcdef"), unique=True), st.sampled_from("abcdef"), st.integers(0, 6))
 def test_shots_never_show_the_item_itself(ids: list[str], asked: str, shots: int) -> None:
-    """The examples of an item are the task's first that are not the item, at most as many as asked for."""
-    examples = tuple(Item(id_, "q?", BOOLEAN, "true") for id_ in ids)
-    found = shots_of(Task("t", (), examples), Item(asked, "q?", BOOLEAN), shots)
+    """The examples of an item are the task's first that are neither it nor its question under another id, at most as
+    many as asked for."""
+    examples = tuple(Item(id_, f"{id_}?", BOOLEAN, "true") for id_ in ids)
+    again = Item("another id", f"{asked}?", BOOLEAN, "true")
+    found = shots_of(Task("t", (), (again, *examples)), Item(asked, f"{asked}?", BOOLEAN), shots)
     others = [id_ for id_ in ids if id_ != asked]
     assert [example.id for example in found] == others[:shots]
 

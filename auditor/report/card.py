@@ -13,7 +13,6 @@ from msgspec import Struct
 from auditor.figures import CellRow, ModelRow, SensitivityRow, Summary
 from auditor.report.text import known
 
-
 HARDLY = 0.05
 """A share of readable replies up to which a range of accuracy says nothing."""
 
