@@ -44,6 +44,8 @@ _LATER = Caveat(
 )
 
 Matched = Mapping[int, tuple[int, int, int | None]]
+Upstream = tuple[str, str, str | None, str | None, str | None, int]
+"""(model, server, provider, model returned, fingerprint, replies)."""
 Split = Callable[[int, int], tuple[int, float, float, float]]
 """(best cell, worst cell) -> pairs that both answered, and their sums: content, cut by the limit, not compliant."""
 
@@ -66,7 +68,7 @@ def summarize(
     spreads: Sequence[tuple[float, float, float]],
     caveats: Sequence[Caveat],
     findings: Sequence[Findings] = (),
-    upstreams: Sequence[tuple[str, str | None, str | None, str | None, int]] = (),
+    upstreams: Sequence[Upstream] = (),
 ) -> Summary:
     """The whole of `summary.json`."""
     sensitivity_rows = [row for reading in readings for row in _sensitivity(reading, run.seed)]
@@ -338,8 +340,8 @@ def _rankings(measured: Measured) -> list[RankingRow]:
     return rows
 
 
-def _endpoint(found: Findings, upstreams: Sequence[tuple[str, str | None, str | None, str | None, int]]) -> EndpointRow:
-    ours = [row[1:] for row in upstreams if row[0] == found.model]
+def _endpoint(found: Findings, upstreams: Sequence[Upstream]) -> EndpointRow:
+    ours = [row[2:] for row in upstreams if row[:2] == (found.model, found.server)]
     counted: tuple[dict[str, int], dict[str, int]] = ({}, {})
     for provider, model, _, replies in ours:
         for name, counts in zip((provider, model), counted, strict=True):

@@ -28,6 +28,12 @@ def enforcement(measured: Measured, findings: Sequence[Findings]) -> list[Enforc
         if enforce != "none":
             base = arms.get((model, f"none{at}{limit}"), {})
             rows.append(_row(measured.parser, model, arm, cells, base, *label(model, enforce, findings)))
+    measured_arms = {(row.model, row.arm.partition("@")[0]) for row in rows}
+    for found in findings:
+        for canary in found.canaries:
+            if canary.verdict == "refused" and (found.model, canary.enforce) not in measured_arms:
+                measured_arms.add((found.model, canary.enforce))
+                rows.append(_row(measured.parser, found.model, canary.enforce, {}, {}, "refused", canary.said))
     return rows
 
 
@@ -44,9 +50,17 @@ def label(model: str, enforce: str, findings: Sequence[Findings]) -> tuple[Label
 def caveats(rows: Sequence[EnforcementRow]) -> list[Caveat]:
     """Why a comparison has no number."""
     found = []
-    if any(row.n_without == 0 for row in rows):
+    if any(row.n_without == 0 for row in rows if row.label != "refused"):
         message = "enforcement is compared with the arm none, which this run does not have: --enforce none,..."
         found.append(Caveat("no_base_arm", message, _fields("parseability", "accuracy", "psi", "fsi")))
+    found += [
+        Caveat(
+            "refused_arm",
+            f"{row.model}: {row.arm} was asked for and refused, so it is not measured: {row.canary}",
+            ("enforcement.parseability", "enforcement.accuracy", "enforcement.psi", "enforcement.fsi"),
+        )
+        for row in {(row.model, row.arm): row for row in rows if row.label == "refused"}.values()
+    ]
     if any(len(row.wrappers) == 1 for row in rows):
         message = "where JSON alone is enforced, one wrapper is no range: --enforce grammar covers all of them"
         fields = ("enforcement.psi", "enforcement.fsi", *_fields("psi", "fsi"))

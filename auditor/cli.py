@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from auditor.errors import AuditorError, IncompleteError, Interrupted
+from auditor.options import split, study_fields
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,7 +139,7 @@ def run(
     from auditor import audit, results
 
     console = _stderr()
-    told, notes = _study(study, **_options(locals()))
+    told, notes = _study(study, **study_fields(locals()))
     report = audit.run(
         told,
         out,
@@ -184,7 +185,7 @@ def plan(
     from auditor import audit, estimate
 
     console = _stderr()
-    told, notes = _study(study, **_options(locals()))
+    told, notes = _study(study, **study_fields(locals()))
     typer.echo(estimate.table(audit.plan(told, out, say=_say(console, False, notes))))
 
 
@@ -240,10 +241,11 @@ def gate(
     from auditor.report import judgement
     from auditor.verdict import Rules
 
+    _writable(json if str(json) != "-" else None, junit, markdown)
     if claim not in ("suite", "population"):
         raise unknown("claim", claim, ("suite", "population"))
     console = _stderr()
-    options = _options(locals()) | {"wrappers": tuple(templates), "parsers": (parser,)}
+    options = study_fields(locals()) | {"wrappers": tuple(templates), "parsers": (parser,)}
     told, notes = _study(study, **options)
     rules = Rules(min_parseability, min_accuracy, max_fsi, claim)  # type: ignore[arg-type]
     verdict, report = gating.gate(
@@ -286,10 +288,11 @@ def parse(
     from auditor import border
     from auditor.report import outcomes
 
+    _writable(summary)
     table = outcomes.Table()
     encoder = msgspec.json.Encoder()
     write = sys.stdout.buffer.write
-    for row, parser, outcome, correct in border.parse(source, _parser_names(parsers), _split(wrappers) or ()):
+    for row, parser, outcome, correct in border.parse(source, _parser_names(parsers), split(wrappers) or ()):
         table.add(row, parser, outcome, correct)
         write(encoder.encode(outcomes.line(row, parser, outcome, correct)) + b"\n")
     sys.stdout.flush()
@@ -308,7 +311,7 @@ def report(
 
     from auditor import results
 
-    _print_report(results.rebuild(run, _split(parsers)))
+    _print_report(results.rebuild(run, split(parsers)))
 
 
 @app.command(
@@ -328,7 +331,7 @@ def import_(
 
     from auditor import border
 
-    _print_report(border.import_rows(source, out, _parser_names(parsers), _split(wrappers) or ()))
+    _print_report(border.import_rows(source, out, _parser_names(parsers), split(wrappers) or ()))
 
 
 @app.command(
@@ -390,7 +393,7 @@ def check(
     from auditor import checking
 
     failed = 0
-    for finding in checking.check(paths or (), _split(tasks) or ()):
+    for finding in checking.check(paths or (), split(tasks) or ()):
         typer.echo(f"{'ok  ' if finding.ok else 'FAIL'} {finding.path}: {finding.message}")
         failed += not finding.ok
     if failed:
@@ -416,32 +419,6 @@ def list_(
 # What stands between options and stages ------------------------------------------------------------------------
 
 
-_SAME = ("seeds", "items", "temperature", "pad", "shots", "rpm", "tpm", "timeout", "max_cost", "max_minutes",
-         "preflight", "strict_preflight", "transport")  # fmt: skip
-"""Options that are study fields as they are."""
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdigit() else text
-
-
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of `run` and `gate` as study fields; None stays None, so that files and defaults can speak."""
-    options: dict[str, Any] = {name: given.get(name) for name in _SAME}
-    for name in ("models", "tasks", "wrappers", "parsers", "enforce"):
-        options[name] = _split(given.get(name)) if not isinstance(given.get(name), list) else None
-    limits = [_number(text) for text in _split(given["max_tokens"]) or ()]
-    options["max_tokens"] = None if not limits else limits[0] if len(limits) == 1 else tuple(limits)
-    options["concurrency"] = None if given["concurrency"] is None else _number(given["concurrency"])
-    if given.get("prices") is not None:
-        from auditor import settings
-
-        options["prices"] = settings.read_prices(given["prices"])
-    if given["columns"]:
-        options["task_options"] = {"*": {"columns": _pairs(given["columns"])}}
-    return options
-
-
 def _study(source: str | None, **options: Any) -> tuple[Study, list[str]]:
     """The study, and what the user should know of it once it turns out to be a good one."""
     from auditor import settings
@@ -454,24 +431,8 @@ def _study(source: str | None, **options: Any) -> tuple[Study, list[str]]:
     return built, [*notes, *about]
 
 
-def _split(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
-
-
 def _parser_names(text: str | None) -> tuple[str, ...]:
-    return _split(text) or ("strict", "paper", "normalized")
-
-
-def _pairs(text: str) -> dict[str, str]:
-    from auditor.errors import UsageError
-
-    parts = [part.partition("=") for part in text.split(",")]
-    for name, equals, column in parts:
-        if not (name and equals and column):
-            raise UsageError(
-                f"--columns {text!r} is not name=column,...", "for example --columns question=prompt,answer=label"
-            )
-    return {name.strip(): column.strip() for name, _, column in parts}
+    return split(text) or ("strict", "paper", "normalized")
 
 
 def _stderr() -> Console:
@@ -519,6 +480,15 @@ def _confirm(console: Console, agreed: bool) -> Any:
         return typer.confirm(f"this run may cost {price}; go on?", err=True)
 
     return confirm
+
+
+def _writable(*paths: Path | None) -> None:
+    """Before anything is sent: a file that cannot be written would lose the verdict."""
+    from auditor.errors import FileError
+
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            raise FileError(path, "cannot be written: it is a folder, or its folder is not there")
 
 
 def _print_report(report: Report) -> None:

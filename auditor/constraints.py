@@ -43,7 +43,8 @@ def grammar(contract: Contract, space: AnswerSpace) -> tuple[Part, ...]:
     line = (Part("text", (f"{contract.field}: ",)), _value(space))
     match contract.kind:
         case "json":
-            return (Part("text", (f"{{{json.dumps(contract.field)}: ",)), _quoted(space), Part("text", ("}",)))
+            key = json.dumps(contract.field, ensure_ascii=False)
+            return (Part("text", (f"{{{key}: ",)), _quoted(space), Part("text", ("}",)))
         case "block":
             return (Part("text", (f"{contract.begin}\n",)), *line, Part("text", (f"\n{contract.end}",)))
         case "final_line":

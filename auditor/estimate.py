@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
 from auditor.records import Price, Request
@@ -138,8 +139,10 @@ def duration(seconds: float) -> str:
 
 
 def most_usd(price: Price, request: Request) -> float:
-    """What a request can cost at most: a byte a token, and every token of its limit."""
+    """What a request can cost at most: a byte a token, its schema with it, and every token of its limit."""
     size = sum(len(message.content.encode()) for message in request.messages)
+    if request.constraint is not None:
+        size += len(msgspec.json.encode(request.constraint))
     return price.of(size + 64, request.max_tokens)
 
 

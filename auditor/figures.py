@@ -224,7 +224,7 @@ class EndpointRow(Struct, frozen=True):
     canaries: tuple[Canary, ...]
     routing: dict[str, Any]
     upstreams: dict[str, int]
-    """Upstream provider -> replies, over all servers of the model."""
+    """Upstream provider -> replies."""
     models_returned: dict[str, int]
     fingerprints: int
     """How many distinct system fingerprints replies carried."""

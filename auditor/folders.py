@@ -20,6 +20,8 @@ def default_folder(name: str) -> Path:
 def opened(folder: Path) -> Iterator[Store]:
     """The run's store. A folder that this run makes and nothing is answered into is removed again."""
     made, fresh = not folder.exists(), not (folder / FILE).exists()
+    if not made and not folder.is_dir():
+        raise ConflictError(f"--out {folder} is a file", "name a folder")
     if not made and fresh and any(folder.iterdir()):
         raise ConflictError(f"--out {folder}: the folder is not empty and holds no run", "name another --out")
     try:
@@ -33,7 +35,7 @@ def opened(folder: Path) -> Iterator[Store]:
             try:
                 yield store
             except BaseException:
-                keep = not fresh or store.has_answers()
+                keep = not fresh or store.has_answers() or store.has_cost()
                 raise
     finally:
         if not keep:

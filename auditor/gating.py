@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from auditor.errors import UsageError
 from auditor.figures import Interval
 from auditor.folders import default_folder
 from auditor.measure import Cell, Measured, measure
+from auditor.records import CellKey
 from auditor.report.value import Report
 from auditor.stats import intervals, simultaneous
 from auditor.store import Store
@@ -46,15 +48,42 @@ def gate(
     for line in provable(rules.claim, cases, len(prepared.wrappers)):
         say(line)
     report = audit.run(study, out or _folder(study, prepared), say=say, progress=progress, confirm=confirm)
-    return verdict(report.path, rules, study.parsers[0]), report
+    return verdict(report.path, rules, prepared), report
 
 
-def verdict(run: Path, rules: Rules, parser: str) -> Verdict:
-    """Judge what a run holds."""
+def verdict(run: Path, rules: Rules, prepared: prepare.Prepared) -> Verdict:
+    """Judge what a run holds of a study: an earlier one may have put other templates into the same folder."""
+    parser = prepared.study.parsers[0]
     with Store(run, writable=False) as store:
         id_ = store.parsers()[parser]
-        measured = measure(parser, store.cells(), store.totals(), store.tallies(id_), {})
-        return judge(rules, measures(measured, store.by_seed(id_)), parser)
+        cells = {key: cell for key, cell in store.cells().items() if _is_of(cell, prepared)}
+        measured = measure(parser, cells, store.totals(), store.tallies(id_), {})
+        found = measures(measured, store.by_seed(id_))
+        return judge(rules, [*found, *_unmeasured(prepared, found)], parser)
+
+
+def _is_of(cell: CellKey, prepared: prepare.Prepared) -> bool:
+    study = prepared.study
+    return (
+        cell.model in {spec.alias for spec in study.specs}
+        and cell.task in {task.name for task in prepared.tasks}
+        and cell.wrapper in {wrapper.name for wrapper in prepared.wrappers}
+        and cell.arm.partition("@")[0] in study.enforce
+    )
+
+
+def _unmeasured(prepared: prepare.Prepared, found: Sequence[Measure]) -> list[Measure]:
+    """Arms that a model refused: they were asked for, and nothing is known of them."""
+    seen = {one.model for one in found}
+    wanted = [_named(spec.alias, enforce) for spec in prepared.study.specs for enforce in prepared.study.enforce]
+    missing = [name for name in wanted if not any(one == name or one.startswith(f"{name[:-1]}@") for one in seen)]
+    names = " / ".join(wrapper.name for wrapper in prepared.wrappers)
+    kinds: tuple[Literal["parseability", "accuracy", "fsi"], ...] = ("parseability", "accuracy", "fsi")
+    return [Measure(kind, f"{name}, refused", names, None, 0, 0, 0) for name in missing for kind in kinds]
+
+
+def _named(model: str, arm: str) -> str:
+    return model if arm == "none" else f"{model} ({arm})"
 
 
 def check(rules: Rules, study: Study) -> None:
@@ -94,15 +123,15 @@ def measures(measured: Measured, by_seed: Sequence[SeedRow]) -> list[Measure]:
     all cases."""
     groups: dict[str, dict[str, list[Cell]]] = {}
     for cell in measured.cells:
-        arm = cell.key.arm
-        name = cell.key.model if arm == "none" else f"{cell.key.model} ({arm})"
+        name = _named(cell.key.model, cell.key.arm)
         groups.setdefault(name, {}).setdefault(cell.key.wrapper, []).append(cell)
     found = []
     for model, wrappers in groups.items():
         for wrapper, cells in wrappers.items():
             found.append(_rate("parseability", model, wrapper, cells, by_seed))
             found.append(_rate("accuracy", model, wrapper, cells, by_seed))
-        found.append(_fsi(model, wrappers, by_seed))
+        if len(wrappers) > 1 or len(groups) == 1:
+            found.append(_fsi(model, wrappers, by_seed))
     return found
 
 
@@ -208,6 +237,8 @@ def _check_gold(prepared: prepare.Prepared) -> None:
 
 
 def _folder(study: Study, prepared: prepare.Prepared) -> Path:
-    """A changed template gets a folder of its own, so that editing and gating again just works."""
-    mark = hashlib.sha256("".join([study.digest, *(wrapper.digest for wrapper in prepared.wrappers)]).encode())
+    """A changed template or case gets a folder of its own, so that editing and gating again just works."""
+    items = [item.id + item.question + (item.gold or "") for task in prepared.tasks for item in task.items]
+    told = [study.digest, *(wrapper.digest for wrapper in prepared.wrappers), *items]
+    mark = hashlib.sha256("\0".join(told).encode())
     return default_folder(f"gate-{prepared.wrappers[0].name}-{mark.hexdigest()[:8]}")

@@ -59,15 +59,17 @@ class Planned(Struct, frozen=True):
         return plan.planned(prepared.tasks, prepared.wrappers, self.sampling.arms, self.sampling.seeds)
 
 
-def spots(study: Study, say: Say) -> list[Spot]:
-    """Where each model is. Raises UsageError, before anything is written."""
-    return [_spot(study, spec, text, say) for spec, text in zip(study.specs, study.models, strict=True)]
+def spots(study: Study, say: Say, asking: bool = True) -> list[Spot]:
+    """Where each model is. What is only planned needs no key, and no weights. Raises UsageError, before anything is
+    written."""
+    return [_spot(study, spec, text, say, asking) for spec, text in zip(study.specs, study.models, strict=True)]
 
 
-def _spot(study: Study, spec: ModelSpec, text: str, say: Say) -> Spot:
+def _spot(study: Study, spec: ModelSpec, text: str, say: Say, asking: bool) -> Spot:
     if spec.provider == "local":
-        return local.weights(spec.id, say)
-    found = places(spec.provider, spec.id, spec.base_urls, study.endpoints.get(text, study.endpoint))
+        return local.weights(spec.id, say) if asking else Path(spec.id)
+    options = study.about(study.endpoints, spec, text) or study.endpoint
+    found = places(spec.provider, spec.id, spec.base_urls, options, asking=asking)
     for enforce in study.enforce:
         if enforce not in (can := PROVIDERS[spec.provider].enforces):
             known = ", ".join(sorted(can - {"none"}))
@@ -101,18 +103,24 @@ def _endpoint(study: Study, place: Place, cost: Price | None) -> Endpoint:
 
 
 def price(
-    study: Study, spec: ModelSpec, text: str, place: Place | None, listed: dict[str, Price | None], say: Say
+    study: Study,
+    spec: ModelSpec,
+    text: str,
+    place: Place | None,
+    listed: dict[str, Price | None],
+    say: Say,
+    asking: bool = True,
 ) -> Price | None:
     """What a model costs: as the study says, else as OpenRouter lists it (fetched once, into `listed`), else nothing
     on a server of one's own. Raises UsageError where `--max-cost` cannot be kept for want of a price."""
-    found = study.price(spec, text)
+    found = study.about(study.prices, spec, text)
     if found is None and spec.provider == "openrouter" and place is not None:
         if not listed:
             listed.update(_listed(place, say))
         found = listed.get(spec.id)
     if found is None:
         found = PROVIDERS[spec.provider].price if spec.provider in PROVIDERS else None
-    if found is None and study.max_cost is not None:
+    if found is None and study.max_cost is not None and asking:
         hint = f'write [models."{text}".price] with prompt and completion in USD per million tokens, or --prices FILE'
         raise UsageError(f"--max-cost cannot be kept: the price of {text} is not known", hint)
     return found
@@ -141,6 +149,24 @@ def limits(store: Store, prepared: Prepared, tokenizers: dict[str, Tokenizer]) -
         return tuple(map(int, known.split(",")))
     found = prepared.study.limits or (prepare.sufficient_limit(prepared, tokenizers),)
     store.set_meta(max_tokens=",".join(map(str, found)))
+    return found
+
+
+def guessed_limits(store: Store | None, prepared: Prepared) -> tuple[int, ...]:
+    """The token limits of a run that is gone on with, or those that a first one would most likely have."""
+    if store is not None and (known := store.meta("max_tokens")) is not None:
+        return tuple(map(int, known.split(",")))
+    return prepared.study.limits or (prepare.sufficient_limit(prepared, {"": prepare.GuessedTokens()}),)
+
+
+def partly(prepared: Prepared, plans: Sequence[Planned]) -> list[str]:
+    """Which arms have cells for a part of the wrappers only."""
+    arms = {arm.enforce: arm for one in plans for arm in one.sampling.arms}
+    found = []
+    for enforce, arm in arms.items():
+        names = [wrapper.name for wrapper, _ in plan.pairs(prepared.wrappers, [arm])]
+        if len(names) < len(prepared.wrappers):
+            found.append(f"{enforce} is enforced where JSON is asked for: {', '.join(names)}")
     return found
 
 
@@ -247,7 +273,8 @@ def characters_a_token(prepared: Prepared, one: Planned) -> float | None:
     """Measured on a few prompts as they are sent, where a tokenizer can be asked."""
     if one.model.tokenizer is None:
         return None
-    some = list(itertools.islice(one.requests(prepared), 5))
+    if not (some := list(itertools.islice(one.requests(prepared), 5))):
+        return None
     return sum(characters(r.messages) for r in some) / sum(one.model.tokenizer.count_prompt(r.messages) for r in some)
 
 

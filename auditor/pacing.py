@@ -40,6 +40,8 @@ class Pace:
         self._tokens = None if tpm is None else _Rate(tpm / 60)
         self._mean_tokens = 0.0
         self._closed_until = 0.0
+        self.deadline: float | None = None
+        """When nobody waits any longer: who is let in after it has to look at the time."""
         self._last_cut = 0.0
         self._cautious = False
         self._window = _Window()
@@ -79,20 +81,29 @@ class Pace:
 
     async def _until_open(self, waiting: Callable[[float, str], None] | None) -> float:
         """Returns the tokens that were booked."""
-        while (until := self._closed_until) > (now := time.monotonic()):
+        while (until := self._closed_until) > time.monotonic():
             if waiting:
                 waiting(until, "rate_limit")
-            await asyncio.sleep(until - now)
+            if not await self._sleep(until):
+                return 0.0
         booked = self._mean_tokens
         for rate, amount, name in ((self._requests, 1.0, "--rpm"), (self._tokens, booked, "--tpm")):
             if rate is None:
                 continue
             start = rate.book(amount, time.monotonic())
-            if (delay := start - time.monotonic()) > 0:
+            if start > time.monotonic():
                 if waiting:
                     waiting(start, name)
-                await asyncio.sleep(delay)
+                if not await self._sleep(start):
+                    break
         return booked
+
+    async def _sleep(self, until: float) -> bool:
+        """Whether it was until then, and not until the deadline."""
+        end = until if self.deadline is None else min(until, self.deadline)
+        if (delay := end - time.monotonic()) > 0:
+            await asyncio.sleep(delay)
+        return end == until
 
     def leave(self, slot: Slot, *, overloaded: bool, closed_for: float | None, tokens: int | None) -> None:
         """Give the slot back, with what became of the request. `closed_for`: seconds until the endpoint takes others;
@@ -194,20 +205,21 @@ class Budget:
         self.over: str | None = None
         """What ended the run, once something has."""
         self._held = 0.0
-        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self.deadline = None if seconds is None else time.monotonic() + seconds
         self._changed = asyncio.Event()
 
     @property
     def late(self) -> bool:
-        """Whether the time is up."""
-        return self._deadline is not None and time.monotonic() >= self._deadline
+        """Whether the time is up; `over` says so then."""
+        up = self.deadline is not None and time.monotonic() >= self.deadline
+        if up and self.over is None:
+            self.over = "the time is up"
+        return up
 
     async def take(self, most: float) -> bool:
         """Whether a request that costs at most this may start. Waits while the ones in flight hold what it needs."""
         while True:
-            if self.over is None and self.late:
-                self.over = "the time is up"
-            if self.over is not None:
+            if self.late or self.over is not None:
                 return False
             if self.max_cost is None or self.spent + self._held + most <= self.max_cost:
                 self._held += most

@@ -6,6 +6,7 @@ padding reaches the model; enforcement is real (a canary, whose prompt and const
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -60,12 +61,13 @@ async def probe(endpoint: Endpoint, question: Question, build: str | None, log: 
     asker = _Prober(endpoint, question, log, retry)
     place = endpoint.place
     first = await asker.ask("seed", 0)
-    if place.provider == "openrouter" and not openrouter.pinned(question.template.extra_body):
+    free = place.provider == "openrouter" and not openrouter.pinned(question.template.extra_body)
+    if free:
         endpoint.routing = _route(endpoint, first)
     again, other = await asker.ask("seed", 0), await asker.ask("seed", 1)
     seed, said = _seed("seed" in endpoint.adaptations, question.template.temperature, first, again, other)
     bare = await asker.ask("padding", 0, pad=False) if question.padded else None
-    canaries = [await _canary(asker, enforce, held) for enforce, held in question.held.items()]
+    canaries = await _canaries(asker, question)
     latencies = [one.attempts[-1].latency_ms for one in (first, again, other) if one.reply is not None]
     return Findings(
         model=question.template.model,
@@ -74,12 +76,36 @@ async def probe(endpoint: Endpoint, question: Question, build: str | None, log: 
         build=build or (first.reply.system_fingerprint if first.reply else None),
         adaptations=tuple(endpoint.adaptations.values()),
         routing=endpoint.routing,
+        upstream="any" if free and not endpoint.routing else "",
         seed=seed,
         seed_said=said,
         padding=_survives(first, bare),
         latency_ms=sum(latencies) / len(latencies) if latencies else None,
-        canaries=tuple(canaries),
+        canaries=canaries,
     )
+
+
+def unproved(known: Findings, question: Question) -> Question:
+    """What of a question a server's canaries have not answered, or have answered about other constraints."""
+    proved = {(one.enforce, one.held) for one in known.canaries if one.verdict != "unknown"}
+    left = {enforce: held for enforce, held in question.held.items() if (enforce, _digest(held)) not in proved}
+    return msgspec.structs.replace(question, held=left)
+
+
+async def prove(endpoint: Endpoint, known: Findings, question: Question, log: Log, retry: Retry) -> Findings:
+    """What is known of a server, with the canaries that were left."""
+    new = await _canaries(_Prober(endpoint, question, log, retry), question)
+    kept = [one for one in known.canaries if one.enforce not in question.held]
+    return msgspec.structs.replace(known, canaries=(*kept, *new), adaptations=tuple(endpoint.adaptations.values()))
+
+
+async def _canaries(asker: _Prober, question: Question) -> tuple[Canary, ...]:
+    found = [await _canary(asker, enforce, held) for enforce, held in question.held.items()]
+    return tuple(msgspec.structs.replace(one, held=_digest(question.held[one.enforce])) for one in found)
+
+
+def _digest(held: Sequence[Constraint]) -> str:
+    return hashlib.sha256(msgspec.json.encode(held)).hexdigest()[:16]
 
 
 def checks(findings: Findings, several_seeds: bool) -> list[Check]:
@@ -87,21 +113,28 @@ def checks(findings: Findings, several_seeds: bool) -> list[Check]:
     where = f"{findings.model} at {findings.server}"
     found = [Check(f"{where} answers", "ok", f"the key and the model are good{_built(findings)}")]
     for one in findings.adaptations:
-        message = f"{where} refused {one.parameter} = {one.requested}, which is sent {one.sent} from now on: {one.why}"
+        how = f"sent {one.sent}" if one.sent.startswith("as ") else one.sent
+        message = f"{where} refused {one.parameter} = {one.requested}: it is {how} from now on ({one.why})"
         found.append(Check(f"{where}: {one.parameter}", "warning", message))
     if findings.routing:
-        pinned = ", ".join(findings.routing.get("only", ())) or "any provider"
-        status: Literal["ok", "warning"] = "ok" if findings.routing.get("only") else "warning"
-        found.append(Check(f"{where}: upstream", status, f"{where} is answered by {pinned}"))
+        only = ", ".join(findings.routing.get("only", ()))
+        found.append(Check(f"{where}: upstream", "ok", f"{where} is answered by {only}"))
+    elif findings.upstream == "any":
+        message = f"{where}: any upstream provider may answer, since the first one's slug was not found"
+        hint = 'name one in the study: provider = {only = ["..."]}'
+        found.append(Check(f"{where}: upstream", "warning", f"{message}; {hint}"))
     bad_seed = findings.seed == "ignored" and several_seeds
     message = f"{where}: the seed is {findings.seed}: {findings.seed_said}"
     found.append(Check(f"{where}: seed", "warning" if bad_seed else "ok", message))
     if findings.padding is False:
-        message = f"{where}: padding does not reach the model: prompts of equal length are not of equal cost"
+        message = (
+            f"{where}: padding does not reach the model, so prompts of equal length differ in tokens: see the spread"
+        )
         found.append(Check(f"{where}: padding", "warning", message))
     for canary in findings.canaries:
         held = canary.verdict == "enforced"
-        said = f"{where}: {canary.enforce} is {canary.verdict.replace('_', ' ')}: {canary.said}"
+        so = "; the arm is left out" if canary.verdict == "refused" else ""
+        said = f"{where}: {canary.enforce} is {canary.verdict.replace('_', ' ')}: {canary.said}{so}"
         found.append(Check(f"{where}: {canary.enforce}", "ok" if held else "warning", said))
     return found
 

@@ -296,6 +296,8 @@ class Canary(Struct, frozen=True):
     enforce: Enforcement
     verdict: Verdict
     said: str
+    held: str = ""
+    """The digest of the study's constraints that it was asked with."""
 
 
 class Findings(Struct, frozen=True):
@@ -308,6 +310,8 @@ class Findings(Struct, frozen=True):
     build: str | None = None
     adaptations: tuple[Adaptation, ...] = ()
     routing: dict[str, Any] = {}
+    upstream: Literal["", "any"] = ""
+    """`any` where a router may send every request to another provider."""
     seed: Literal["honoured", "ignored", "unclear", "not checked"] = "not checked"
     seed_said: str = ""
     padding: bool | None = None

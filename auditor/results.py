@@ -183,7 +183,10 @@ def incomplete(summary: Summary) -> str | None:
     cells = {(c.model, c.task, c.wrapper, c.arm) for c in summary.cells if c.lossy}
     if not cells and summary.counts.answered + summary.counts.missing >= summary.counts.planned:
         return None
-    return f"{summary.counts.missing:,} generations are missing; {len(cells)} cells lack more than 1 %"
+    counts, never = summary.counts, summary.counts.planned - summary.counts.answered - summary.counts.missing
+    if not cells:
+        return f"{never:,} of {counts.planned:,} generations were never asked"
+    return f"{counts.missing:,} generations are missing; {len(cells)} cells lack more than 1 %"
 
 
 def load(folder: Path | str) -> Report:

@@ -60,7 +60,11 @@ class Lane(Struct, frozen=True):
     answered_before: bool = False
     """Whether the model answered in an earlier part of this run: what it refuses now is then no reason to end it."""
     most: Callable[[Request], float] = free
-    """What a request can cost at most, in USD."""
+    """What a request can cost at most, in USD; what it did cost where a reply does not say."""
+    key_variable: str = ""
+    """Where the key comes from."""
+    probed: bool = False
+    """Whether preflight's calls were answered: a first round of refusals may then be a few odd items."""
 
 
 @dataclass(slots=True)
@@ -107,6 +111,7 @@ async def send(
     try:
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
+                lane.pace.deadline = budget.deadline
                 crew = _Crew(lane, commit, abandon, meter, retry, budget, lane.answered_before, int(lane.pace.limit))
                 for _ in range(lane.pace.workers):
                     group.create_task(crew.work())
@@ -133,6 +138,8 @@ class _Crew:
     first_round: int
     """How many may be given up while nothing was answered."""
     given_up: int = 0
+    lost: int = 0
+    """Generations given up since the last HTTP reply."""
     refused: bool = False
     """Whether every other request would meet what one has met: none is started any more."""
     silent_since: float | None = None
@@ -149,7 +156,7 @@ class _Crew:
                 return
             try:
                 slot = await self._enter()
-                if self.refused:
+                if self.refused or self.budget.late:
                     self._leave(slot, None, None)
                     return
                 generation = await self._ask(request, slot)
@@ -199,7 +206,8 @@ class _Crew:
             raise
         finally:
             self._leave(slot, answer, attempt)
-        self.budget.charge(attempt.cost_usd)
+        unknown = isinstance(answer, Reply) and attempt.cost_usd is None
+        self.budget.charge(self.lane.most(request) if unknown else attempt.cost_usd)
         attempts.append(attempt)
         self._notice(answer, attempt)
         return answer
@@ -221,7 +229,7 @@ class _Crew:
         now = time.monotonic()
         self.refused |= isinstance(answer, Fault) and answer.fatal
         if attempt.http_status is not None:
-            self.silent_since = None
+            self.silent_since, self.lost = None, 0
         elif self.silent_since is None:
             self.silent_since = now
         if isinstance(answer, Reply):
@@ -272,12 +280,12 @@ class _Crew:
     def _until(self, fault: Fault, last: Attempt) -> float:
         """When the endpoint counts as down unless something better comes. One that asks to be waited for, or has
         answered before, is given the time of a whole generation; one that never answered is told of soon."""
-        retry = self.retry
+        retry, known = self.retry, self.answered or self.lane.probed
         if last.http_status is None:
-            since, patience = self.silent_since, retry.gone if self.answered else retry.never_answered
+            since, patience = self.silent_since, retry.gone if known else retry.never_answered
         else:
             asked = fault.retry_after is not None or fault.kind == "rate_limit"
-            since, patience = self.failing_since, retry.seconds if self.answered or asked else retry.never_answered
+            since, patience = self.failing_since, retry.seconds if known or asked else retry.never_answered
         return math.inf if since is None else since + patience
 
     def _judge(self, fault: Fault, last: Attempt) -> None:
@@ -285,19 +293,26 @@ class _Crew:
         endpoint that is down or asks for longer than anything is tried, a first round in which nothing was answered."""
         where = f"{self.lane.model} at {self.lane.endpoint.base_url}"
         if fault.fatal:
-            raise RequestRefused(f"{where}: {fault.message}", _advice(fault))
+            raise RequestRefused(f"{where}: {fault.message}", _advice(fault, self.lane.key_variable))
         if self.budget.over is not None:  # it was not tried as often as it could have been
             return
         if fault.retry_after is not None and fault.retry_after >= self.retry.seconds:
             raise EndpointDown(f"{where} asks to wait for {fault.retry_after:,.0f} s: {fault.message}", _RESUME)
-        if fault.retryable and time.monotonic() >= self._until(fault, last):
+        self.lost += last.http_status is None
+        # One request that hangs says nothing of an endpoint that answers others; the next one does.
+        odd = fault.kind == "timeout" and self.lost == 1 and (self.answered or self.lane.probed)
+        if fault.retryable and not odd and time.monotonic() >= self._until(fault, last):
             raise _down(where, fault, last)
         if self.answered:
             return
         self.given_up += 1
-        if self.given_up >= self.first_round:
+        if self.given_up >= (max(_ODD_ITEMS, self.first_round) if self.lane.probed else self.first_round):
             message = f"{where} answered nothing: {fault.message}"
-            raise EndpointDown(message, _RESUME) if fault.retryable else RequestRefused(message, _advice(fault))
+            raise (
+                EndpointDown(message, _RESUME)
+                if fault.retryable
+                else RequestRefused(message, _advice(fault, self.lane.key_variable))
+            )
 
 
 def _wait(fault: Fault, tried: int, patience: float, retry: Retry) -> float:
@@ -310,6 +325,8 @@ def _wait(fault: Fault, tried: int, patience: float, retry: Retry) -> float:
     return own if fault.retry_after is None else max(own, fault.retry_after + random.uniform(0, 0.25))
 
 
+_ODD_ITEMS = 64
+"""Refusals in a row at the start after which no item counts as odd."""
 _RESUME = "nothing is lost: run the same command again when it is back"
 
 
@@ -320,10 +337,10 @@ def _down(where: str, fault: Fault, last: Attempt) -> EndpointDown:
     return EndpointDown(f"{where} answers with failures only: {fault.message}", _RESUME)
 
 
-def _advice(fault: Fault) -> str:
+def _advice(fault: Fault, key_variable: str) -> str:
     match fault.kind:
         case "unauthorized" | "forbidden":
-            return "the key was refused: check the provider's key variable"
+            return f"the key was refused: check {key_variable or 'the variable that holds it'}"
         case "payment" | "quota":
             return "the account has no credit left; run the same command again when it has"
         case "not_found":

@@ -52,10 +52,21 @@ def build(options: Mapping[str, Any], source: str | None = None) -> tuple[Study,
         given["prices"] = told.get("prices", {}) | given["prices"]
     told |= given
     study = _convert(told)
+    idle = tuple(f'[models."{name}"] of the study is about none of the models that are asked' for name in _idle(study))
     if any(spec.provider != "local" for spec in study.specs):
-        return study, ()
+        return study, idle
     smaller = {key: value for key, value in _LOCAL_DEFAULTS.items() if key not in told}
-    return _convert(smaller | told), _said(smaller)
+    return _convert(smaller | told), (*idle, *_said(smaller))
+
+
+def _idle(study: Study) -> list[str]:
+    """Models that have settings and are not asked."""
+    named = {
+        key
+        for spec, text in zip(study.specs, study.models, strict=True)
+        for key in (text, spec.alias, f"{spec.provider}/{spec.id}")
+    }
+    return sorted({*study.bodies, *study.endpoints} - named)
 
 
 def read_prices(path: Path) -> dict[str, Price]:
@@ -126,10 +137,20 @@ def _toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise FileError(path, error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(path, f"not TOML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise FileError(path, "not UTF-8", "save the file as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise FileError(path, f"not TOML: {error}", _toml_hint(str(error))) from error
     except RecursionError as error:
         raise FileError(path, "not TOML: nested too deeply") from error
+
+
+def _toml_hint(said: str) -> str:
+    if "twice" in said and "'models'" in said:
+        return 'beside [models."..."] tables there is no list models = [...]: each table names a model'
+    return (
+        'a name with / or . needs quotes: ["openai/gpt-4.1-mini"]' if "key/value" in said or "Expected" in said else ""
+    )
 
 
 def _flatten(path: Path, tree: dict[str, Any]) -> dict[str, Any]:

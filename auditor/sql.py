@@ -252,7 +252,10 @@ WHERE o.outcome <> 'parsed' GROUP BY g.cell, why ORDER BY g.cell, count(*) DESC,
 """
 
 SPREADS = """
-WITH family AS (SELECT model, task, arm, count(*) AS wrappers FROM cell GROUP BY model, task, arm),
+WITH family AS (
+    SELECT model, task, arm, count(*) AS wrappers FROM cell c
+    WHERE EXISTS (SELECT 1 FROM generation g WHERE g.cell = c.id) GROUP BY model, task, arm
+),
 spread AS (
     SELECT c.model, c.task, c.arm, g.item, g.seed,
         min(g.prompt_tokens) AS low, max(g.prompt_tokens) AS high, avg(g.prompt_tokens) AS mean
@@ -288,10 +291,8 @@ SELECT {REPLY_COLUMNS}, s.body FROM generation g LEFT JOIN sending s ON s.id = g
 """
 
 RATE = """
-SELECT count(*), min(started), max(started) FROM (
-    SELECT a.started FROM attempt a JOIN generation g ON g.id = a.generation JOIN cell c ON c.id = g.cell
-    WHERE c.model = ?1 AND a.fault IS NULL ORDER BY a.rowid DESC LIMIT 500
-)
+SELECT a.started FROM attempt a JOIN generation g ON g.id = a.generation JOIN cell c ON c.id = g.cell
+WHERE c.model = ?1 AND a.fault IS NULL ORDER BY a.rowid DESC LIMIT 500
 """
 
 SPLIT = """
@@ -310,8 +311,9 @@ WITH read_of AS (
 """
 
 UPSTREAMS = """
-SELECT c.model, g.provider, g.model_returned, g.system_fingerprint, count(*)
-FROM generation g JOIN cell c ON c.id = g.cell WHERE g.answered GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC
+SELECT c.model, a.server, g.provider, g.model_returned, g.system_fingerprint, count(*)
+FROM generation g JOIN cell c ON c.id = g.cell JOIN attempt a ON a.generation = g.id AND a.fault IS NULL
+WHERE g.answered GROUP BY 1, 2, 3, 4, 5 ORDER BY 6 DESC
 """
 
 SAMPLES = """

@@ -112,6 +112,10 @@ class Store:
             self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE answered) OR EXISTS (SELECT 1 FROM given_cell)")
         )
 
+    def is_empty(self) -> bool:
+        """Whether no generation was ever asked."""
+        return not self._one("SELECT EXISTS (SELECT 1 FROM generation)")
+
     def has_given(self) -> bool:
         """Whether any generation was scored elsewhere."""
         return bool(self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE given_parsed IS NOT NULL)"))
@@ -260,9 +264,17 @@ class Store:
         return Reply(**{**told, "cost_usd": None}), (row[-1] or "{}").encode()
 
     def rate(self, model: str) -> float | None:
-        """Generations a second over the last ones a model answered; None where there are too few to say."""
-        count, first, last = self._db.execute(sql.RATE, (model,)).fetchone()
-        return (count - 1) / (last - first) if count > 20 and last > first else None
+        """Generations a second over the last ones a model answered without a pause of a minute; None where there are
+        too few to say."""
+        starts = sorted(row[0] for row in self._db.execute(sql.RATE, (model,)))
+        pauses = [index for index in range(1, len(starts)) if starts[index] - starts[index - 1] > 60]
+        session = starts[pauses[-1] :] if pauses else starts
+        seconds = session[-1] - session[0] if session else 0.0
+        return (len(session) - 1) / seconds if len(session) > 20 and seconds > 0 else None
+
+    def has_cost(self) -> bool:
+        """Whether preflight's calls were charged."""
+        return bool(self._one("SELECT EXISTS (SELECT 1 FROM call WHERE cost_usd > 0)"))
 
     def _append(self, generation: Generation, sent: bytes, cost: float | None, reused: str | None = None) -> None:
         request, reply = generation.request, generation.reply or Reply(None)
@@ -457,8 +469,8 @@ class Store:
         row = self._db.execute(f"{sql.READ_OF} {sql.SPLIT}", (parser, best, worst)).fetchone()
         return row[0], row[1], row[2], row[3]
 
-    def upstreams(self) -> list[tuple[str, str | None, str | None, str | None, int]]:
-        """(model, provider, model returned, fingerprint, replies), most frequent first."""
+    def upstreams(self) -> list[tuple[str, str, str | None, str | None, str | None, int]]:
+        """(model, server, provider, model returned, fingerprint, replies), most frequent first."""
         return self._db.execute(sql.UPSTREAMS).fetchall()
 
     def samples(self, parser: int, reason: str, most: int) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from auditor.errors import UsageError
 from auditor.records import AnswerType, Arm, EndpointOptions, Enforcement, Price
 
+T = TypeVar("T")
 Pad = Literal["chars", "item", "tokens", "none"]
 Transport = Literal["aiohttp", "httpx", "openai"]
 
@@ -40,6 +41,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """`fsi`: the FSI paper's design (section 5). The paper does not state its temperature; 0.7 is our choice."""
 
+
+_SECRET = re.compile(r"api[_-]?key|authorization|password|secret|(access|auth|bearer)[_-]?token", re.IGNORECASE)
 
 _MATTERS = ("models", "tasks", "wrappers", "parsers", "seeds", "items", "max_tokens", "temperature", "top_p", "pad",
             "shots", "stop", "enforce", "seed", "bodies", "task_options")  # fmt: skip
@@ -119,6 +122,9 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
         for model, body in self.bodies.items():
             if taken := sorted(_OWN_FIELDS & set(body)):
                 raise UsageError(f"the body of {model!r} sets {taken[0]}, which is the study's to set")
+            if secret := next((name for name in body if _SECRET.search(name)), None):
+                hint = "a key is never in a study: export the provider's variable, or write [endpoint]"
+                raise UsageError(f"the body of {model!r} sets {secret}", hint)
 
     def _check_numbers(self) -> None:
         for field, least in (("seeds", 1), ("items", 1), ("shots", 0), ("rpm", 1), ("tpm", 1), ("concurrency", 1)):
@@ -175,12 +181,14 @@ class Study(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def extra_bodies(self) -> dict[str, dict[str, Any]]:
-        """Alias -> extra request fields: what `bodies` says by the model as it was written, URL and all."""
-        return {spec.alias: self.bodies.get(text, {}) for spec, text in zip(self.specs, self.models, strict=True)}
+        """Alias -> extra request fields."""
+        pairs = zip(self.specs, self.models, strict=True)
+        return {spec.alias: self.about(self.bodies, spec, text) or {} for spec, text in pairs}
 
-    def price(self, spec: ModelSpec, text: str) -> Price | None:
-        """What a model costs, as the study says by its name or as it was written."""
-        return self.prices.get(text) or self.prices.get(spec.alias) or self.prices.get(f"{spec.provider}/{spec.id}")
+    def about(self, table: dict[str, T], spec: ModelSpec, text: str) -> T | None:
+        """What a table of `bodies`, `prices` or `endpoints` says of a model: as it was written, by its name in the
+        study, or by provider and id."""
+        return next((table[key] for key in (text, spec.alias, f"{spec.provider}/{spec.id}") if key in table), None)
 
     @property
     def title(self) -> str:
@@ -251,7 +259,8 @@ def wrong(field: str, value: object) -> UsageError:
     """An option that is not what it must be."""
     needed = MUST.get(field, "a table")
     hint = f'write {field} = ["..."]' if needed == NAMES else ""
-    return UsageError(f"--{field.replace('_', '-')} {value!r}: must be {needed}", hint)
+    shown = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+    return UsageError(f"--{field.replace('_', '-')} {shown!r}: must be {needed}", hint)
 
 
 def _once(field: str, named: tuple[object, ...]) -> None:

@@ -230,10 +230,10 @@ def enforced(missing: int = 0) -> Summary:
     tallies: list[TallyRow] = [(i, item, 1, int(i > 2), int(i > 2)) for i in keys for item in (1, 2)]
     reading = Reading(measure("strict", keys, totals, tallies, {}), {}, {})
     upstreams = [
-        ("m", "p", "m-1", "f1", 3),
-        ("m", "p", "m-2", "f2", 4),
-        ("m", None, None, None, 1),
-        ("x", "q", "", "", 9),
+        ("m", "http://one/v1", "p", "m-1", "f1", 3),
+        ("m", "http://one/v1", "p", "m-2", "f2", 4),
+        ("m", "http://one/v1", None, None, None, 1),
+        ("x", "http://one/v1", "q", "", "", 9),
     ]
     return summarize(RUN, COUNTS, [], [reading], [], [], [FOUND], upstreams)
 

@@ -17,7 +17,7 @@ STAGES = frozenset(
     {"errors", "records", "figures", "sql", "catalogue", "study", "settings", "prompts", "constraints", "plan"}
     | {"parsing", "stats", "measure", "analysis", "arms", "verdict", "estimate", "tasks", "endpoints", "pacing", "send"}
     | {"probing", "lanes", "journal", "store", "stored", "rows", "report", "progress", "prepare", "audit", "gating"}
-    | {"folders", "results", "border", "checking", "listing", "serving"}
+    | {"folders", "results", "border", "checking", "listing", "serving", "options"}
 )
 ANYTHING = STAGES | {"auditor"}
 
@@ -29,6 +29,7 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "figures": {"records"},
     "study": {"errors", "records"},
     "settings": {"errors", "records", "study"},
+    "options": {"errors", "settings"},
     "prompts": {"catalogue", "records"},
     "constraints": {"records"},
     "plan": {"constraints", "prompts", "records"},

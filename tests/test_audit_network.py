@@ -193,13 +193,11 @@ def held(body: Body) -> Said:
     [
         ("enforce", "enforced", "verified"),
         ("ignore", "ignored", "ignored"),
-        ("refuse", "refused", None),
+        ("refuse", "refused", "refused"),
         ("fails_open", "fails_open", "claimed"),
     ],
 )
-def test_the_canary_tells_what_enforcement_is_worth(
-    treatment: Any, verdict: str, label: str | None, tmp_path: Path
-) -> None:
+def test_the_canary_tells_what_enforcement_is_worth(treatment: Any, verdict: str, label: str, tmp_path: Path) -> None:
     """Prompt and schema disagree; what the server does decides the verdict, and the label of the comparison."""
     holding = Holding(treatment, uncompilable='"answer"' if treatment == "fails_open" else None)
     with Hostile(held, situation=Situation(holding=holding), keep=True) as server:
@@ -209,8 +207,9 @@ def test_the_canary_tells_what_enforcement_is_worth(
     (canary,) = report.summary.endpoints[0].canaries
     assert (canary.enforce, canary.verdict) == ("json_schema", verdict)
     rows = [row for row in report.summary.enforcement if row.parser == "strict"]
-    assert [row.label for row in rows] == ([] if label is None else [label])
-    assert report.summary.counts.answered == 20 + (0 if label is None else 4)
+    assert [row.label for row in rows] == [label]
+    assert report.summary.counts.answered == 20 + (0 if label == "refused" else 4)
+    assert ("refused_arm" in {caveat.code for caveat in report.summary.warnings}) == (label == "refused")
     if label == "verified":
         assert (rows[0].wrappers, rows[0].parseability_without, rows[0].parseability) == (("json",), 0.0, 1.0)
         prompts = {json.dumps(body["messages"]) for body in bodies if "JSON object" in body["messages"][-1]["content"]}

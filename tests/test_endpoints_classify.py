@@ -205,7 +205,6 @@ def test_a_partial_answer_with_finish_reason_error_is_a_fault() -> None:
         (b"[]", "not_a_completion"),
         (b'data: {"choices": []}\n\n', "not_a_completion"),
         (b'{"choices": [{"message": {"content": "\xff"}}]}', "not_a_completion"),
-        (b'{"choices": [{"message": {"content": "\\ud800"}}]}', "not_a_completion"),
         (b'{"choices": [{"message": {"content": 5}}]}', "not_a_completion"),
         (b'{"x":' + b"[" * 100_000 + b"}", "not_a_completion"),
     ],
@@ -513,3 +512,11 @@ def test_any_retry_after_is_a_time_or_nothing(value: str) -> None:
     """No header raises."""
     seconds = retry_after({"retry-after": value, "retry-after-ms": value})
     assert seconds is None or 0 <= seconds < float("inf")
+
+
+def test_half_of_a_surrogate_pair_does_not_cost_the_reply() -> None:
+    """A model may write one; it is no character, and what stands around it is kept."""
+    body = b'{"choices": [{"message": {"content": "so \\ud83d far, \\ud83d\\ude00"}, "finish_reason": "stop"}]}'
+    answer = classify(HttpReply(200, {}, body))
+    assert isinstance(answer, Reply)
+    assert answer.text == "so ? far, \U0001f600"

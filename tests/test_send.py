@@ -700,16 +700,16 @@ def test_the_time_ends_a_run_cleanly(clock: Clock) -> None:
 
 
 def test_without_costs_a_budget_ends_nothing(clock: Clock) -> None:
-    """Where nobody says what anything cost, what was held is given back."""
-    budget = Budget(2.0, 0.0, None)
+    """Where nobody says what a reply cost, it counts as what it can cost at most; the record says nothing."""
+    budget = Budget(25.0, 0.0, None)
     told, _, meter = bought(lambda *_: ANSWER, budget, Pace(4), cost=None)
-    assert (len(told), budget.over, meter.cost_usd) == (100, None, None)
+    assert (len(told), budget.over, meter.cost_usd, budget.spent) == (100, None, None, 25.0)
 
 
 def test_a_request_that_is_tried_again_holds_its_money_meanwhile(clock: Clock) -> None:
     """$0.375 let one request in; nobody takes its money while it waits for its second try."""
     told, endpoint, _ = bought(
-        lambda item, tried: BROKEN if item == 0 and tried == 1 else ANSWER, Budget(0.375, 0.0, None), Pace(2), cost=None
+        lambda item, tried: BROKEN if item == 0 and tried == 1 else ANSWER, Budget(0.375, 0.0, None), Pace(2), cost=0.0
     )
     assert len(told) == 100
     assert endpoint.asked[0] == 2
@@ -718,7 +718,7 @@ def test_a_request_that_is_tried_again_holds_its_money_meanwhile(clock: Clock) -
 def test_nobody_waits_for_ever_where_the_pace_adapts(clock: Clock) -> None:
     """The same with more workers than slots."""
     told, _, _ = bought(
-        lambda item, tried: BROKEN if item == 0 and tried == 1 else ANSWER, Budget(0.375, 0.0, None), Pace(None), None
+        lambda item, tried: BROKEN if item == 0 and tried == 1 else ANSWER, Budget(0.375, 0.0, None), Pace(None), 0.0
     )
     assert len(told) == 100
 

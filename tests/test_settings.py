@@ -394,7 +394,7 @@ def test_a_file_of_prices_that_cannot_be(tmp_path: Path) -> None:
     for content, said in (
         (None, "No such file or directory"),
         (b"x = [1", "not TOML: Unclosed array (at end of document)"),
-        (b"\xff\xfe", "not TOML: "),
+        (b"\xff\xfe", "not UTF-8"),
         (b"x = 3\n", '"x" 3: must be a table'),
         (b"", "no prices"),
         (b"# nothing yet\n", "no prices"),

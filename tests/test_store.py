@@ -370,13 +370,14 @@ def test_the_rate_is_of_the_last_answers(run: Path) -> None:
 
 
 def test_upstreams_are_counted(run: Path) -> None:
-    """Who answered in the end, most frequent first; missing ones name nobody."""
+    """Who answered in the end and through which server, most frequent first; missing ones name nobody."""
     with writable(run) as store:
         for seed, provider in enumerate(("a", "b", "b")):
             reply = Reply("B", provider=provider, model_returned="m-1", system_fingerprint="f")
-            store.append([Generation(request(seed=seed), reply, None, ())])
+            tries = (Attempt(1.0, 2.0, 503, "x", b"", server="http://a"), Attempt(1.0, 2.0, 200, None, b"", server="s"))
+            store.append([Generation(request(seed=seed), reply, None, tries)])
         store.append([missing(request(seed=9))])
-        assert store.upstreams() == [("m", "b", "m-1", "f", 2), ("m", "a", "m-1", "f", 1)]
+        assert store.upstreams() == [("m", "s", "b", "m-1", "f", 2), ("m", "s", "a", "m-1", "f", 1)]
 
 
 # Replies of an earlier run -------------------------------------------------------------------------------------
@@ -575,7 +576,9 @@ READERS: dict[str, tuple[Callable[[Store], Any], Any]] = {
     "by_seed": (lambda s: s.by_seed(1), [(1, 0, 1, 1, 1), (2, 0, 1, 0, 0)]),
     "counts": (lambda s: tuple(s.counts().values()), (2, 1, 11, 8, 202, 12, 0.5, 0, 0)),
     "split": (lambda s: s.split(1, 1, 2), (1, 0, 1, 0)),
-    "upstreams": (lambda s: s.upstreams(), [("m", "p", None, None, 2)]),
+    "upstreams": (lambda s: s.upstreams(), [("m", "", "p", None, None, 1)]),
+    "is_empty": (lambda s: s.is_empty(), False),
+    "has_cost": (lambda s: s.has_cost(), False),
     "samples": (lambda s: [one["text"] for one in s.samples(1, "truncated", 3)], ["?"]),
     "faults": (lambda s: s.faults(), [("timeout: none", 1)]),
     "rows": (lambda s: [(row.item, row.text, row.status) for row in s.rows()],

@@ -124,17 +124,17 @@ def test_limits() -> None:
 def test_a_price_is_found_by_each_of_a_models_names(name: str) -> None:
     """By the text as written, by the alias, and by provider/id."""
     study = Study(models=("a=openai/x@http://h/v1",), prices={name: Price(1.0, 2.0)})
-    assert study.price(study.specs[0], study.models[0]) == Price(1.0, 2.0)
+    assert study.about(study.prices, study.specs[0], study.models[0]) == Price(1.0, 2.0)
 
 
 def test_a_models_own_words_win() -> None:
     """The text as written before the alias, the alias before provider/id; a free model is not an unknown one."""
     free, cheap, dear = Price(0.0, 0.0), Price(1.0, 1.0), Price(9.0, 9.0)
     study = Study(models=("a=openai/x",), prices={"openai/x": dear, "a": cheap, "a=openai/x": free})
-    assert study.price(study.specs[0], study.models[0]) == free
+    assert study.about(study.prices, study.specs[0], study.models[0]) == free
     study = Study(models=("a=openai/x",), prices={"openai/x": dear, "a": cheap})
-    assert study.price(study.specs[0], study.models[0]) == cheap
-    assert Study(models=("openai/y",)).price(parse_model("openai/y"), "openai/y") is None
+    assert study.about(study.prices, study.specs[0], study.models[0]) == cheap
+    assert Study(models=("openai/y",)).about({}, parse_model("openai/y"), "openai/y") is None
 
 
 def test_extra_bodies_stand_under_the_alias() -> None:

@@ -50,16 +50,16 @@ class Endpoint:
 
     async def attempt(self, request: Request) -> tuple[Reply | Fault, Attempt]:
         """Ask once."""
-        told = self._told(request)
+        told, messages = self._told(request), self._messages(request)
         sent = _ENCODER.encode({name: value for name, value in told.items() if name != "seed"})
-        body = _ENCODER.encode(told | {"messages": self._messages(request)})
+        body = _ENCODER.encode(told | {"messages": messages})
         started, clock = time.time(), time.perf_counter()
         http: HttpReply | None = None
         answer: Reply | Fault
         self.in_flight += 1
         try:
             http = self._hidden(await self._transport.post(self._url, self._headers, body, self._timeout))
-            answer = self._adapt(self._safe(classify(http)), http, told, request)
+            answer = self._adapt(self._safe(classify(http)), http, told, messages)
         except NetworkError as error:
             passes = error.kind in ("network", "timeout")
             answer = self._safe(Fault(error.kind, str(error), retryable=passes, fatal=error.kind == "certificate"))
@@ -92,12 +92,14 @@ class Endpoint:
     def _messages(self, request: Request) -> tuple[Message, ...]:
         return folded(request.messages) if "system" in self.adaptations else request.messages
 
-    def _adapt(self, answer: Reply | Fault, http: HttpReply, told: dict[str, Any], request: Request) -> Reply | Fault:
+    def _adapt(
+        self, answer: Reply | Fault, http: HttpReply, told: dict[str, Any], messages: tuple[Message, ...]
+    ) -> Reply | Fault:
         """A refused parameter is left out from now on, and this request is asked again at once."""
         if not isinstance(answer, Fault) or answer.kind != "bad_request":
             return answer
-        found = adaptation(http.body, told, self._messages(request))
-        if found is None or (found.parameter == "system" and folded(request.messages) == request.messages):
+        found = adaptation(http.body, told, messages)
+        if found is None or (found.parameter == "system" and folded(messages) == messages):
             return answer
         back = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}.get(found.parameter, "")
         if back in self.adaptations:  # it takes neither name

@@ -48,7 +48,8 @@ class Asker:
             reply = self._client.request(method, where, params=self._place.query or None, json=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             said = one_line(str(error)) or type(error).__name__
-            raise EndpointDown(f"{where} does not answer: {self._hidden(said)}", self._hint) from error
+            hint = "is the server running, and is the address right? of several URLs, leave out a dead one"
+            raise EndpointDown(f"{where} does not answer: {self._hidden(said)}", hint) from error
         if reply.status_code != 200:
             fault = status_fault(reply.status_code, error_text(reply.content), {})
             kind_of_error = EndpointDown if fault.retryable else RequestRefused

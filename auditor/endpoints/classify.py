@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import email.utils
+import json
 import math
 import re
 import time
@@ -73,13 +74,21 @@ def classify(reply: HttpReply) -> Reply | Fault:
     if reply.status != 200:
         return status_fault(reply.status, error_text(reply.body), reply.headers, error_code(reply.body))
     try:
-        completion = _DECODER.decode(reply.body)
+        completion = _DECODER.decode(reply.body if b"\\ud" not in reply.body else _whole(reply.body))
     except _UNREADABLE:
         return _transient("not_a_completion", f"status 200, but the body is no completion: {_start(reply.body)}")
     answer = _completion(completion, reply)
     if isinstance(answer, Fault) and completion.usage:
         return msgspec.structs.replace(answer, cost_usd=_amount(_table(completion.usage).get("cost")))
     return answer
+
+
+def _whole(body: bytes) -> bytes:
+    """Half of a surrogate pair, which a model may write, is no character: a question mark stands for it."""
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return body
 
 
 def _completion(completion: _Completion, reply: HttpReply) -> Reply | Fault:

@@ -100,6 +100,8 @@ class Place(Struct, frozen=True):
     secret_headers: dict[str, str] = {}
     query: dict[str, str] = {}
     key_header: str = "Authorization"
+    key_variable: str = ""
+    """Which variable holds the key: what to look at where it is refused."""
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [("provider", self.provider), ("model_id", self.model_id), ("base_url", self.base_url)]
@@ -133,9 +135,16 @@ class Place(Struct, frozen=True):
     @property
     def secrets(self) -> tuple[str, ...]:
         """What must never be shown, as it is and as a URL has it, the longest first: one may hold another."""
-        found = {self.key or "", *self.secret_headers.values(), *self.query.values()}
+        values = {*self.secret_headers.values(), *self.query.values()}
+        found = {value for value in values if len(value) >= _LONG}
+        if self.key and _is_secret(self.key):
+            found.add(self.key)
         found |= {quote_plus(value) for value in found}
-        return tuple(sorted(filter(_is_secret, found), key=len, reverse=True))
+        return tuple(sorted(found, key=len, reverse=True))
+
+
+_LONG = 16
+"""Shorter header and query values are dates, regions or versions: masking them would rewrite answers."""
 
 
 def _is_secret(value: str) -> bool:
@@ -149,11 +158,13 @@ def places(
     base_urls: tuple[str, ...] = (),
     options: EndpointOptions = EndpointOptions(),  # noqa: B008
     environment: Mapping[str, str] = os.environ,
+    *,
+    asking: bool = True,
 ) -> tuple[Place, ...]:
     """Where a model is, one place per base URL: from the name, the environment (several with a space or a comma
     between them) or the provider's default, in that order.
 
-    Raises UsageError where a URL, a key or a variable that `options` name is needed and missing.
+    Raises UsageError where a URL is missing, and where it is to be asked also for a key or a variable of `options`.
     """
     if provider not in PROVIDERS:
         raise unknown("provider", provider, PROVIDERS, "see: auditor list models")
@@ -162,14 +173,18 @@ def places(
     urls = base_urls or tuple(filter(None, re.split(r"[\s,]+", told))) or ((known.base_url,) if known.base_url else ())
     if not urls:
         raise UsageError(f"{provider} needs a base URL", f"write {provider}/<model>@http://host:8000/v1")
-    header, key = "Authorization", None
+    if not asking:
+        return tuple(Place(provider, model_id, _checked(provider, url)) for url in urls)
+    header, variable, key = "Authorization", known.key_variable, None
     for header, variable in options.auth_header.items():  # noqa: B007  (there is at most one)
         key = _variable(variable, environment)
     if key is None:
         key = _key(provider, known, environment, needed=known.key_needed and not options.headers)
-    headers = {name: _variable(variable, environment) for name, variable in options.headers.items()}
-    query = {name: _variable(variable, environment) for name, variable in options.query.items()}
-    return tuple(Place(provider, model_id, _checked(provider, url), key, headers, query, header) for url in urls)
+    headers = {name: _variable(one, environment) for name, one in options.headers.items()}
+    query = {name: _variable(one, environment) for name, one in options.query.items()}
+    return tuple(
+        Place(provider, model_id, _checked(provider, url), key, headers, query, header, variable) for url in urls
+    )
 
 
 def _checked(provider: str, url: str) -> str:

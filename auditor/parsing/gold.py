@@ -37,7 +37,7 @@ def _json(contract: Contract, value: str, space: AnswerSpace) -> str:
         return value
     quoted = json.dumps(value, ensure_ascii=False)
     if contract.schema is None:
-        return f"{{{json.dumps(contract.field)}: {value if space.type == 'json' else quoted}}}"
+        return f"{{{json.dumps(contract.field, ensure_ascii=False)}: {value if space.type == 'json' else quoted}}}"
     forms = [quoted, value] if space.type in ("number", "boolean") else [value if space.type == "json" else quoted]
     replies = [_object(contract, form) for form in forms]
     return next((reply for reply in replies if schema.fits(reply, contract.schema)), replies[0])

@@ -107,10 +107,14 @@ def _brief(row: EnforcementRow, models: int) -> str:
     if not row.n_without:
         return f"{name} ({row.label}) has no arm to be compared with"
     rates = (
-        ("the share of readable replies", row.parseability_without, row.parseability),
-        ("accuracy", row.accuracy_without, row.accuracy),
+        ("the share of readable replies", row.parseability_without, row.parseability, row.parseability_change_ci),
+        ("accuracy", row.accuracy_without, row.accuracy, row.accuracy_change_ci),
     )
-    told = [f"{what} from {rate(a, 2)} to {rate(b, 2)}" for what, a, b in rates if known(a) and known(b)]
+    told = [
+        f"{what} from {rate(a, 2)} to {rate(b, 2)}{' (which chance alone can give)' if a != b and _unclear(ci) else ''}"
+        for what, a, b, ci in rates
+        if known(a) and known(b)
+    ]
     return f"{name} ({row.label}) takes {' and '.join(told) or 'nothing that could be measured'}"
 
 
