@@ -42,6 +42,8 @@ def _llamacpp(spec: ModelSpec, port: int, slots: int, say: Say, tell: Say) -> No
 
 def _vllm(spec: ModelSpec, port: int, arguments: Sequence[str], say: Say, tell: Say) -> None:
     name = _name(spec)
+    vllm_server.command("", spec.id, name, port, arguments)  # what cannot be is told before minutes of loading
+    vllm_server.interpreter()
     say(f"starting vLLM with {spec.id}: a large model loads for minutes")
     with _ended_by_signals(), vllm_server.VllmServer(spec.id, name, port=port, arguments=arguments) as server:
         _announce("vllm", name, server.base_url, say, tell)

@@ -137,7 +137,9 @@ def _print_reasons(summary: Summary, parsers: Sequence[str], console: Console) -
         for row in (row for group in table.groups for row in group.rows):
             counts[row.reason] += row.total
         told = ", ".join(f"{reason} {count(number)}" for reason, number in counts.most_common(TOP_REASONS))
-        console.print(Text(f"Not read by {inline(table.parser)}: {inline(told)}"))
+        others = counts.total() - sum(number for _, number in counts.most_common(TOP_REASONS))
+        rest = f", and {count(others)} for other reasons" if others else ""
+        console.print(Text(f"Not read by {inline(table.parser)}: {inline(told)}{rest}"))
 
 
 def _name(text: str) -> Text:
