@@ -28,6 +28,8 @@ test-vllm: $(WEIGHTS) $(VLLM_MODEL)
 bench: $(WEIGHTS)
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_send.py
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_stats.py
+	PYTHONPATH=. $(BIN)/python tests/bench/bench_hostile.py
+	PYTHONPATH=. $(BIN)/python tests/bench/bench_pace.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
