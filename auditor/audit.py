@@ -17,7 +17,7 @@ import auditor
 from auditor import estimate, lanes, prepare, probing
 from auditor.endpoints import Endpoint, Pool
 from auditor.endpoints.tokenizers import build_of
-from auditor.errors import BudgetError, ConflictError, Interrupted, PreflightError, RequestRefused
+from auditor.errors import BudgetError, ConflictError, EndpointError, Interrupted, PreflightError, RequestRefused
 from auditor.estimate import Estimate
 from auditor.figures import Check
 from auditor.folders import default_folder, describe, opened
@@ -397,6 +397,11 @@ def _send(
     except KeyboardInterrupt:
         said = f"{planned - left + meter.answered:,} of {planned:,} generations are kept"
         raise Interrupted(f"stopped: {said} in {folder}", "run the same command again to go on") from None
+    except EndpointError as error:
+        if not (meter.answered or resumed):
+            raise
+        said = f"{planned - left + meter.answered:,} of {planned:,} generations are kept in {folder}"
+        raise type(error)(f"{error.message} ({said})", error.hint) from None
     finally:
         _remember(store, plans)
     if budget.over is not None:

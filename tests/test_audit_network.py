@@ -61,6 +61,7 @@ def test_an_endpoint_that_goes_away_ends_the_run_and_loses_nothing(
             audit.run(study(server.url, tmp_path, 40, 2, **QUICK), tmp_path / "run")
         first = server.counts.posts
     assert caught.value.exit_code == 3
+    assert "of 400 generations are kept in" in caught.value.message
     with Hostile(reply) as server:
         report = audit.run(study(server.url, tmp_path, 40, 2, **QUICK), tmp_path / "run")
         second = server.counts.posts
