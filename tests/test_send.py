@@ -757,3 +757,13 @@ def test_every_generation_is_committed_once_with_the_tries_it_took(
         end = next((i for i, what in enumerate(met) if isinstance(what, Reply) or not what.retryable), tries - 1)
         assert [a.fault for a in one.attempts] == [w.kind if isinstance(w, Fault) else None for w in met[: end + 1]]
         assert (one.reply or one.fault) == met[end]
+
+
+def test_one_request_that_hangs_does_not_end_a_run_that_answers(clock: Clock) -> None:
+    """The others are answered and it is missing; a second one that hangs would say that the endpoint is gone."""
+    retry = Retry(gone=60.0, seconds=100.0)
+    kept = sent(lambda item, _: TIMEOUT if item == 5 else ANSWER, 30, workers=4, retry=retry, answered_before=True)
+    assert [int(one.request.item) for one in kept.missing] == [5]
+    assert len(kept) == 30
+    with pytest.raises(EndpointDown):
+        sent(lambda item, _: TIMEOUT if item >= 5 else ANSWER, 30, workers=4, retry=retry, answered_before=True)
