@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
@@ -299,18 +300,20 @@ def _tell(store: Store, study: Study, checks: Sequence[Check], say: Say) -> None
 
 def _pending(store: Store, requests: Iterator[Request], folder: Path) -> Iterator[Request]:
     """What is not answered yet. Raises ConflictError for a generation that was asked in other words."""
-    for request in requests:
-        state = store.state(request.identity)
-        if state is not None and state[0] != request.digest:
-            raise _other_words(request, folder)
-        if state is None or not state[1]:
-            yield request
+    return (request for request in requests if not _answered(store, request, folder))
 
 
-def _other_words(request: Request, folder: Path) -> ConflictError:
-    where = f"{request.model}, {request.task}, {request.item}, {request.wrapper}, seed {request.seed}"
-    message = f"--out {folder} holds another request for {where}: its prompt or parameters changed"
-    return ConflictError(message, "name another --out for the new study")
+def _answered(store: Store, request: Request, folder: Path, exact: bool = True) -> bool | None:
+    """Whether a request is answered; None where it was never asked. Raises ConflictError where `exact` and the run
+    holds it in other words."""
+    state = store.state(request.identity)
+    if state is None:
+        return None
+    if exact and state[0] != request.digest:
+        where = f"{request.model}, {request.task}, {request.item}, {request.wrapper}, seed {request.seed}"
+        message = f"--out {folder} holds another request for {where}: its prompt or parameters changed"
+        raise ConflictError(message, "name another --out for the new study")
+    return state[1]
 
 
 class Left(Struct, frozen=True):
@@ -324,14 +327,8 @@ def _left(store: Store, prepared: Prepared, one: Planned, folder: Path, exact: b
     """`exact` holds each request against what was asked before; a plan that guesses at padding cannot."""
     if store.is_empty():
         return Left(one.count(prepared))
-    requests, missing = 0, 0
-    for request in one.requests(prepared):
-        state = store.state(request.identity)
-        if exact and state is not None and state[0] != request.digest:
-            raise _other_words(request, folder)
-        requests += state is None or not state[1]
-        missing += state is not None and not state[1]
-    return Left(requests, missing)
+    states = Counter(_answered(store, request, folder, exact) for request in one.requests(prepared))
+    return Left(states[None] + states[False], states[False])
 
 
 def _reused(store: Store, earlier: Store, prepared: Prepared, plans: Sequence[Planned], folder: Path, name: str) -> int:
@@ -391,24 +388,25 @@ def _send(
     ways = [_lane(store, prepared, one, resumed, folder) for one in plans]
     budget = Budget(study.max_cost, store.counts()["cost_usd"] or 0.0, study.max_minutes and study.max_minutes * 60)
     meter, journal = Meter(total=left), Journal(store)
+
+    def stored() -> str:
+        return f"{planned - left + meter.answered:,} of {planned:,} generations are kept in {folder}"
+
     try:
         with progress(meter):
             asyncio.run(_fan_out(ways, plans, journal, meter, budget))
     except KeyboardInterrupt:
-        said = f"{planned - left + meter.answered:,} of {planned:,} generations are kept"
-        raise Interrupted(f"stopped: {said} in {folder}", "run the same command again to go on") from None
+        raise Interrupted(f"stopped: {stored()}", "run the same command again to go on") from None
     except EndpointError as error:
         if not (meter.answered or resumed):
             raise
-        said = f"{planned - left + meter.answered:,} of {planned:,} generations are kept in {folder}"
-        raise type(error)(f"{error.message} ({said})", error.hint) from None
+        raise type(error)(f"{error.message} ({stored()})", error.hint) from None
     finally:
         _remember(store, plans)
     if budget.over is not None:
-        said = f"{planned - left + meter.answered:,} of {planned:,} generations are kept in {folder}"
         spent = f"${budget.spent:.4f} of ${study.max_cost:.4f} spent, " if study.max_cost else ""
         hint = "raise the limit and run the same command again; auditor report shows what is there"
-        raise BudgetError(f"stopped by the budget ({budget.over}): {spent}{said}", hint)
+        raise BudgetError(f"stopped by the budget ({budget.over}): {spent}{stored()}", hint)
 
 
 def _lane(store: Store, prepared: Prepared, one: Planned, resumed: bool, folder: Path) -> Lane:

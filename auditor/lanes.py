@@ -144,9 +144,8 @@ def _listed(place: Place, say: Say) -> dict[str, Price | None]:
 
 def limits(store: Store, prepared: Prepared, tokenizers: dict[str, Tokenizer]) -> tuple[int, ...]:
     """The token limits, fixed at the first plan."""
-    known = store.meta("max_tokens")
-    if known is not None:
-        return tuple(map(int, known.split(",")))
+    if known := _fixed_limits(store):
+        return known
     found = prepared.study.limits or (prepare.sufficient_limit(prepared, tokenizers),)
     store.set_meta(max_tokens=",".join(map(str, found)))
     return found
@@ -154,9 +153,14 @@ def limits(store: Store, prepared: Prepared, tokenizers: dict[str, Tokenizer]) -
 
 def guessed_limits(store: Store | None, prepared: Prepared) -> tuple[int, ...]:
     """The token limits of a run that is gone on with, or those that a first one would most likely have."""
-    if store is not None and (known := store.meta("max_tokens")) is not None:
-        return tuple(map(int, known.split(",")))
+    if store is not None and (known := _fixed_limits(store)):
+        return known
     return prepared.study.limits or (prepare.sufficient_limit(prepared, {"": prepare.GuessedTokens()}),)
+
+
+def _fixed_limits(store: Store) -> tuple[int, ...]:
+    known = store.meta("max_tokens")
+    return () if known is None else tuple(map(int, known.split(",")))
 
 
 def partly(prepared: Prepared, plans: Sequence[Planned]) -> list[str]:

@@ -12,15 +12,13 @@ from auditor.constraints import applies
 from auditor.errors import UsageError
 from auditor.figures import Check
 from auditor.parsing import Reader, canonical, compile_parser, gold_reply
-from auditor.prompts import filler, has_slot, render
+from auditor.prompts import TRIED_PADDING, TRIED_TOKENS, filler, has_slot, render
 from auditor.records import Item, Message, Parser, Reply, Task, Wrapper
 from auditor.study import Study, TaskOptions
 
 _SPARE = 8
 """Worked examples beyond those shown: an item is never shown its own question."""
 _SHORTEST_LIMIT = 64
-_PADDING, _PADDING_TOKENS = 400, 5
-"""How much padding is tried, and what it costs at least where it is not trimmed."""
 _ANSWER_ROOM = 32
 _SCRATCHPAD_ROOM = 64
 """What `--max-tokens auto` leaves beyond the longest valid reply: for prose around it, and for reasoning before it."""
@@ -241,13 +239,14 @@ def _survives(prepared: Prepared, wrapper: Wrapper, model: str, tokenizer: Token
     task = prepared.tasks[0]
     shots = plan.shots_of(task, task.items[0], prepared.study.shots)
     bare, padded = (
-        tokenizer.count_prompt(render(wrapper, task.items[0], shots, gold_reply, pad)) for pad in ("", filler(_PADDING))
+        tokenizer.count_prompt(render(wrapper, task.items[0], shots, gold_reply, pad))
+        for pad in ("", filler(TRIED_PADDING))
     )
     name = f"padding of {wrapper.name} reaches {model}"
-    if padded < bare + _PADDING_TOKENS:
-        message = f"{wrapper.name}: {_PADDING} characters of padding cost {padded - bare} tokens: {model} trims them"
-        return Check(name, "warning", message)
-    return Check(name, "ok", f"{_PADDING} characters of padding cost {padded - bare} tokens")
+    cost = f"{TRIED_PADDING} characters of padding cost {padded - bare} tokens"
+    if padded < bare + TRIED_TOKENS:
+        return Check(name, "warning", f"{wrapper.name}: {cost}: {model} trims them")
+    return Check(name, "ok", cost)
 
 
 def _longest_gold(prepared: Prepared, wrapper: Wrapper, tokenizer: Tokenizer) -> tuple[int, str]:

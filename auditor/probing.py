@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -21,7 +22,7 @@ from auditor.endpoints.grammars import regex
 from auditor.errors import EndpointError
 from auditor.figures import Check
 from auditor.pacing import Pace
-from auditor.prompts import filler
+from auditor.prompts import TRIED_PADDING, TRIED_TOKENS, filler
 from auditor.records import (
     Canary,
     Constraint,
@@ -39,9 +40,6 @@ from auditor.send import Lane, Meter, Retry, send
 Log = Callable[[str, Generation], None]
 """Told of every call: its purpose and what became of it."""
 
-_PADDING = 400
-_PADDING_TOKENS = 5
-"""What so many characters of white space cost at least where they are not trimmed."""
 _ROOM = 128
 """Tokens for a canary's reply: any that is held to a constraint without free text ends within them."""
 
@@ -155,7 +153,7 @@ class _Prober:
 
     async def ask(self, purpose: str, seed: int, *, pad: bool = True) -> Generation:
         """A short sentence, over a padded prompt."""
-        white = f"\n{filler(_PADDING)}\n" if pad else " "
+        white = f"\n{filler(TRIED_PADDING)}\n" if pad else " "
         return await self.say(purpose, f"Write one short sentence.{white}It may be about anything.", seed, 24, None)
 
     async def say(self, purpose: str, text: str, seed: int, most: int, held: Constraint | None) -> Generation:
@@ -174,11 +172,8 @@ class _Prober:
             kept.append(generation)
             self._log(purpose, generation)
 
-        def abandoned(generation: Generation) -> None:
-            self._log(purpose, generation)
-
         lane = Lane(request.model, self._endpoint, iter([request]), Pace(1), self._answered)
-        await send([lane], keep, Meter(1), self._retry, abandon=abandoned)
+        await send([lane], keep, Meter(1), self._retry, abandon=partial(self._log, purpose))
         self._answered = True
         return kept[0]
 
@@ -220,7 +215,7 @@ def _survives(padded: Generation, bare: Generation | None) -> bool | None:
     counts = [one.reply.prompt_tokens if one and one.reply else None for one in (padded, bare)]
     if counts[0] is None or counts[1] is None:
         return None
-    return counts[0] >= counts[1] + _PADDING_TOKENS
+    return counts[0] >= counts[1] + TRIED_TOKENS
 
 
 # Canaries ------------------------------------------------------------------------------------------------------

@@ -14,6 +14,10 @@ GoldReply = Callable[[Contract, str, AnswerSpace], str]
 _FILLER = "   \n"
 
 
+TRIED_PADDING, TRIED_TOKENS = 400, 5
+"""How much padding preflight tries, and what so much costs at least where it is not trimmed away."""
+
+
 def filler(characters: int) -> str:
     """White space of so many characters, for a slot under `--pad chars` and `item`.
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from auditor.endpoints.adapt import adaptation, adapted, folded
+from auditor.endpoints.adapt import LIMITS, adaptation, adapted, folded
 from auditor.endpoints.classify import classify, exhausted_for
-from auditor.endpoints.places import PROVIDERS, Place, Provider, places
+from auditor.endpoints.places import PROVIDERS, Place, Provider, masked, places
 from auditor.endpoints.transport import HttpReply, NetworkError, Transport
 from auditor.records import Adaptation, Attempt, Fault, Message, Price, Reply, Request
 
@@ -43,7 +43,7 @@ class Endpoint:
         self._timeout = timeout
         self._url = place.url
         self._headers = {"Content-Type": "application/json", **place.headers}
-        self._secrets = [secret.encode() for secret in place.secrets]
+        self._secrets = place.secrets
 
     def __repr__(self) -> str:
         return f"Endpoint({self.place!r})"
@@ -101,8 +101,7 @@ class Endpoint:
         found = adaptation(http.body, told, messages)
         if found is None or (found.parameter == "system" and folded(messages) == messages):
             return answer
-        back = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}.get(found.parameter, "")
-        if back in self.adaptations:  # it takes neither name
+        if LIMITS.get(found.parameter) in self.adaptations:  # it takes neither name
             return answer
         self.adaptations.setdefault(found.parameter, found)
         return Fault("adapted", answer.message, retryable=True, retry_after=0.0)
@@ -119,19 +118,13 @@ class Endpoint:
         """No message either: it may name where a redirect leads, or what a wire said."""
         if isinstance(answer, Reply) or not self._secrets:
             return answer
-        return msgspec.structs.replace(answer, message=self._mask(answer.message.encode()).decode())
+        return msgspec.structs.replace(answer, message=masked(answer.message.encode(), self._secrets).decode())
 
     def _hidden(self, http: HttpReply) -> HttpReply:
         """No record holds a secret, whatever a server echoes."""
         if not self._secrets:
             return http
-        return HttpReply(http.status, http.headers, self._mask(http.body))
-
-    def _mask(self, body: bytes) -> bytes:
-        """Also where a server writes `\\/` for a slash, as JSON allows."""
-        for secret in self._secrets:
-            body = body.replace(secret, b"[key]").replace(secret.replace(b"/", b"\\/"), b"[key]")
-        return body
+        return HttpReply(http.status, http.headers, masked(http.body, self._secrets))
 
 
 class Pool:

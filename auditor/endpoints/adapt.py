@@ -14,7 +14,8 @@ from auditor.records import Adaptation, Message
 _OPTIONAL = ("temperature", "top_p", "seed", "stop", "top_k", "min_p", "repeat_penalty", "repetition_penalty",
              "presence_penalty", "frequency_penalty", "cache_prompt")  # fmt: skip
 """What a request can go without: the model's own value applies."""
-_LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""The two names of the token limit, each with the other."""
 _UNSUPPORTED = re.compile(
     r"unsupported|not supported|does not support|not compatible|unrecognized|unknown|unexpected|not allowed|"
     r"not permitted|use .?\w+.? instead|only the default",
@@ -40,8 +41,8 @@ def adaptation(body: bytes, told: Mapping[str, Any], messages: tuple[Message, ..
     if not (_UNSUPPORTED.search(message) or code in ("unsupported_parameter", "unsupported_value")):
         return None
     parameter = named if named in told else _mentioned(message, told)
-    if parameter in _LIMITS:
-        return Adaptation(parameter, _literal(told[parameter]), f"as {_LIMITS[parameter]}", why)
+    if parameter in LIMITS:
+        return Adaptation(parameter, _literal(told[parameter]), f"as {LIMITS[parameter]}", why)
     if parameter in _OPTIONAL:
         return Adaptation(parameter, _literal(told[parameter]), "left out", why)
     return None
@@ -52,8 +53,8 @@ def adapted(told: dict[str, Any], adaptations: Mapping[str, Adaptation]) -> dict
     for parameter in adaptations:
         if parameter in told:
             value = told.pop(parameter)
-            if parameter in _LIMITS:
-                told.setdefault(_LIMITS[parameter], value)
+            if parameter in LIMITS:
+                told.setdefault(LIMITS[parameter], value)
     return told
 
 
@@ -85,7 +86,7 @@ def _read(body: bytes) -> tuple[str, str, str]:
 
 def _mentioned(message: str, told: Mapping[str, Any]) -> str:
     """The first of our parameters that a message names as one: a word of prose such as `stop` needs marks around it."""
-    places = {name: re.search(_naming(name), message) for name in (*_LIMITS, *_OPTIONAL)}
+    places = {name: re.search(_naming(name), message) for name in (*LIMITS, *_OPTIONAL)}
     found = {name: match.start() for name, match in places.items() if match and name in told}
     return min(found, key=lambda name: found[name], default="")
 

@@ -9,7 +9,7 @@ import httpx
 
 from auditor.endpoints.classify import error_text, status_fault
 from auditor.endpoints.network import client
-from auditor.endpoints.places import Place
+from auditor.endpoints.places import Place, masked
 from auditor.endpoints.transport import one_line
 from auditor.errors import EndpointDown, RequestRefused
 
@@ -63,6 +63,4 @@ class Asker:
         return value
 
     def _hidden(self, text: str) -> str:
-        for secret in self._place.secrets:
-            text = text.replace(secret, "[key]")
-        return text
+        return masked(text.encode(), self._place.secrets).decode()
