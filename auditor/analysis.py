@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from auditor import arms
+from auditor import arms, fields, order
 from auditor.figures import (
     Caveat,
     CellRow,
@@ -51,13 +51,14 @@ Split = Callable[[int, int], tuple[int, float, float, float]]
 
 
 class Reading(Struct, frozen=True):
-    """All that one parser contributes: its cells, why replies gave no value, the matched subset's counts, and how two
-    cells differ pair by pair."""
+    """All that one parser contributes: its cells, why replies gave no value, the matched subset's counts, how two
+    cells differ pair by pair, and what of JSON answers is right field by field."""
 
     measured: Measured
     reasons: dict[int, dict[str, int]]
     matched: dict[int, tuple[int, int, int | None]]
     split: Split = lambda best, worst: (0, 0.0, 0.0, 0.0)
+    by_field: fields.ByField = {}
 
 
 def summarize(
@@ -72,9 +73,11 @@ def summarize(
 ) -> Summary:
     """The whole of `summary.json`."""
     sensitivity_rows = [row for reading in readings for row in _sensitivity(reading, run.seed)]
-    model_rows = [row for name in _parsers(readings) for row in _models(name, sensitivity_rows, run.seed)]
     cells = [row for reading in readings for row in _cells(reading)]
+    scores = [row for name in _parsers(readings) for row in _models(name, sensitivity_rows, run.seed)]
+    model_rows = order.placed(scores, cells)
     enforced = [row for reading in readings for row in arms.enforcement(reading.measured, findings)]
+    by_field = [row for reading in readings for row in fields.rows(reading.measured, reading.by_field)]
     return Summary(
         schema=SCHEMA,
         run=run,
@@ -90,9 +93,18 @@ def summarize(
         majority_vote=tuple(_majority_vote(reading.measured.parser, cells) for reading in readings),
         token_spread=_token_spread(spreads, sensitivity_rows),
         rankings=tuple(row for reading in readings for row in _rankings(reading.measured)),
-        warnings=(*caveats, *_caveats(cells, sensitivity_rows, model_rows), *arms.caveats(enforced), _LATER),
+        warnings=(
+            *caveats,
+            *_caveats(cells, sensitivity_rows, model_rows),
+            *arms.caveats(enforced),
+            *order.caveats(model_rows),
+            *fields.caveats(by_field),
+            _LATER,
+        ),
         endpoints=tuple(_endpoint(found, upstreams) for found in findings),
         enforcement=tuple(enforced),
+        order_changes=tuple(order.order_changes(model_rows, cells)),
+        fields=tuple(by_field),
     )
 
 
@@ -400,7 +412,7 @@ def _unknown_accuracy(cells: Sequence[CellRow]) -> list[Caveat]:
     where = {(cell.task, cell.parser) for cell in cells if cell.accuracy is None and cell.parseability is not None}
     return [
         Caveat("no_gold", f"{task}: not every item has a gold answer, so accuracy and FSI are not known ({parser})",
-               ("cells.accuracy", "sensitivity.fsi"))
+               ("cells.accuracy", "sensitivity.fsi", "models.accuracy"))
         for task, parser in sorted(where)
     ]  # fmt: skip
 
@@ -409,7 +421,13 @@ def _unknown_parseability(cells: Sequence[CellRow]) -> list[Caveat]:
     if not any(cell.parseability is None and cell.accuracy is not None for cell in cells):
         return []
     message = "the imported cells say nothing of parseability"
-    fields = ("cells.parseability", "cells.accuracy_parsed", "sensitivity.psi", "regression.beta")
+    fields = (
+        "cells.parseability",
+        "cells.accuracy_parsed",
+        "sensitivity.psi",
+        "models.parseability",
+        "regression.beta",
+    )
     return [Caveat("no_parseability", message, fields)]
 
 

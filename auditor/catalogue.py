@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeVar, get_args
@@ -18,15 +18,18 @@ from typing import Any, Literal, NoReturn, TypeVar, get_args
 import msgspec
 
 import auditor
+from auditor import lm_eval
 from auditor.errors import FileError, UsageError, unknown
 from auditor.records import (
     AnswerSpace,
     AnswerType,
     Contract,
     ContractKind,
+    FieldRule,
     Message,
     Parser,
     ParserExample,
+    ParserStep,
     Reason,
     Role,
     Wrapper,
@@ -51,6 +54,7 @@ _MAY_BE_EMPTY = frozenset({"examples", "separator", "choices", "schema"})
 class _WrapperFile(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     contract: Contract
+    compare: dict[str, Any] | None = None
     version: int = 1
     set: str = "own"
     summary: str = ""
@@ -66,7 +70,7 @@ class _WrapperFile(msgspec.Struct, forbid_unknown_fields=True):
 
 class _ParserFile(msgspec.Struct, forbid_unknown_fields=True):
     name: str
-    steps: list[str]
+    steps: list[str | dict[str, Any]]
     version: int = 1
     summary: str = ""
     examples: list[ParserExample] = []
@@ -113,7 +117,17 @@ def wrappers(selected: Iterable[str], columns: Collection[str] = ()) -> tuple[Wr
 
 def parsers(selected: Iterable[str]) -> tuple[Parser, ...]:
     """The parsers of a study, in its order."""
-    return _distinct("parser", [read_parser(find("parsers", name)) for name in selected])
+    return _distinct("parser", [parser for name in selected for parser in _parsers(name)])
+
+
+def _parsers(name: str) -> Sequence[Parser]:
+    """A name of ours, a .toml of one parser, or a .yaml of lm-evaluation-harness with one for each of its filters."""
+    if not name.endswith((".yaml", ".yml")):
+        return (read_parser(find("parsers", name)),)
+    found = lm_eval.parsers(Path(name), _digest)
+    for parser in found:
+        _check_name(Path(name), "", parser.name, "filter_list.name")
+    return found
 
 
 _FSI_ORDER = ("plain", "json", "structured", "structured_delim", "deliberate")
@@ -153,9 +167,14 @@ def read_wrapper(path: Path, columns: Collection[str] = ()) -> list[Wrapper]:
     contract = tree.get("contract")
     if isinstance(contract, dict) and "schema" in contract:
         tree = {**tree, "contract": {**contract, "schema": _schema(path, contract["schema"])}}
+    if isinstance(contract, dict) and "compare" in contract:
+        line = _key_line(text, "contract.compare")
+        raise FileError(path, "contract.compare: it is no part of the contract", "write [compare]", line=line)
     file = _convert(path, text, tree, _WrapperFile)
     _check_name(path, text, file.name, "name")
     _check_contract(path, text, file.contract)
+    if file.compare is not None:
+        file = msgspec.structs.replace(file, contract=_compared(path, text, file.contract, file.compare))
     if not file.variants:
         return [_wrapper(path, text, file, columns)]
     return [_wrapper(path, text, _varied(path, text, file, name), columns) for name in file.variants]
@@ -264,6 +283,48 @@ def _check_contract(path: Path, text: str, contract: Contract) -> None:
         raise FileError(path, message, 'write "/result/label"', line=_key_line(text, "contract.answer_path"))
 
 
+_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)+")
+_MOST_APART = 1e300
+
+
+def _compared(path: Path, text: str, contract: Contract, told: dict[str, Any]) -> Contract:
+    """The contract with what `[compare]` says of its fields."""
+    line = _key_line(text, "compare")
+    if contract.kind != "json":
+        raise FileError(path, f"compare: a {contract.kind} contract has no fields to compare", line=line)
+    if contract.answer_path is not None:
+        hint = "leave out one of the two"
+        raise FileError(path, "compare: contract.answer_path names the one value that is compared", hint, line=line)
+    if not told:
+        raise FileError(path, "compare: no field is named", 'write "/label" = "exact"', line=line)
+    rules = tuple(_field_rule(path, _field_line(text, field), field, how) for field, how in told.items())
+    return msgspec.structs.replace(contract, compare=rules)
+
+
+def _field_rule(path: Path, line: int | None, field: str, how: object) -> FieldRule:
+    if not _POINTER.fullmatch(field):
+        raise FileError(path, f"compare: {field!r} is not a JSON pointer", 'write "/label" or "/customer/0"', line=line)
+    match how:
+        case "exact":
+            return FieldRule(field, "exact")
+        case "text":
+            return FieldRule(field, "text")
+        case {"number": bool()}:
+            pass
+        case {"number": int() | float() as tolerance, **rest} if not rest and 0 <= tolerance <= _MOST_APART:
+            return FieldRule(field, "number", float(tolerance))
+    hint = 'write "exact", "text", or {number = 0.01} for numbers that may be so far apart (0 or more)'
+    raise FileError(path, f"compare: {field}: {how!r:.60} is not a way to compare", hint, line=line)
+
+
+def _field_line(text: str, field: str) -> int | None:
+    first = _key_line(text, "compare") or 1
+    quoted = (json.dumps(field, ensure_ascii=False), f"'{field}'")
+    lines = enumerate(text.split("\n")[first - 1 :], first)
+    found = (number for number, line in lines if any(name in line for name in quoted))
+    return next(found, _key_line(text, f"compare.{field}"))
+
+
 def _schema(path: Path, told: object) -> object:
     """`contract.schema`: a JSON file beside the wrapper, or a table in it. Never fetches what it refers to."""
     import jsonschema
@@ -313,11 +374,22 @@ def read_parser(path: Path) -> Parser:
         name=file.name,
         version=file.version,
         summary=file.summary,
-        steps=tuple(file.steps),
+        steps=tuple(_step(path, text, number, told) for number, told in enumerate(file.steps, 1)),
         examples=tuple(file.examples),
         path=str(path),
         digest=_digest([file.name, file.version, file.steps]),
     )
+
+
+def _step(path: Path, text: str, number: int, told: str | dict[str, Any]) -> ParserStep:
+    """A step is a name, or a table whose `step` is the name and whose other keys are what it is told."""
+    if isinstance(told, str):
+        return ParserStep(told)
+    name = told.get("step")
+    if not isinstance(name, str):
+        hint = 'write {step = "regex", regex_pattern = "..."}'
+        raise FileError(path, f"step {number} has no name", hint, line=_key_line(text, "steps"))
+    return ParserStep(name, {key: value for key, value in told.items() if key != "step"})
 
 
 def example_contract(example: ParserExample) -> Contract:

@@ -271,35 +271,39 @@ def gate(
 @app.command(
     epilog=_examples(
         "auditor parse reports/2026-01-31-gpt --parsers strict,normalized > outcomes.jsonl",
-        "auditor parse replies.jsonl --parsers strict --summary -",
+        "auditor parse replies.jsonl --parsers mine.toml,normalized --labels labels.jsonl --summary audit.json",
     )
 )
 def parse(
     source: Annotated[Path, typer.Argument(help="A run folder, or generations as JSON Lines.")],
     parsers: Parsers = None,
     wrappers: Annotated[str | None, typer.Option(help="Wrapper files that give contracts of your own.")] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Hand labels as JSON Lines: a row's model, task, item, wrapper, seed; and label."),
+    ] = None,
+    disagreements: Annotated[
+        Path | None, typer.Option(help="Write the rows on which parsers, or a label, differ here, as JSON Lines.")
+    ] = None,
     summary: Annotated[
-        Path | None, typer.Option(help="Write the table of outcomes here instead of standard error.")
+        Path | None, typer.Option(help="Write how the parsers compare here instead of standard error; .json for JSON.")
     ] = None,
 ) -> None:
     """Read replies with any parsers: JSON Lines to standard output, one line per row and parser. Asks no model."""
-    import msgspec
-
     from auditor import border
-    from auditor.report import outcomes
+    from auditor.report import extractors
 
-    _writable(summary)
-    table = outcomes.Table()
-    encoder = msgspec.json.Encoder()
-    write = sys.stdout.buffer.write
-    for row, parser, outcome, correct in border.parse(source, _parser_names(parsers), split(wrappers) or ()):
-        table.add(row, parser, outcome, correct)
-        write(encoder.encode(outcomes.line(row, parser, outcome, correct)) + b"\n")
+    summary = None if str(summary) == "-" else summary
+    _writable(summary, disagreements)
+    _not_twice(source, labels, summary, disagreements)
+    say = _say(_stderr(), False)
+    names, own, write = _parser_names(parsers), split(wrappers) or (), sys.stdout.buffer.write
+    audit = border.compare_parsers(source, names, own, labels, disagreements, write, say)
     sys.stdout.flush()
     if summary is None:
-        _stderr().print(table.text(), highlight=False, soft_wrap=True)
+        say(extractors.as_text(audit).rstrip())
     else:
-        summary.write_text(table.text() + "\n", "utf-8")
+        summary.write_bytes(extractors.as_bytes(audit, summary.suffix))
 
 
 @app.command(epilog=_examples("auditor report reports/2026-01-31-gpt --parsers strict,normalized"))
@@ -331,7 +335,8 @@ def import_(
 
     from auditor import border
 
-    _print_report(border.import_rows(source, out, _parser_names(parsers), split(wrappers) or ()))
+    names, own = _parser_names(parsers), split(wrappers) or ()
+    _print_report(border.import_rows(source, out, names, own, _say(_stderr(), False)))
 
 
 @app.command(
@@ -403,17 +408,28 @@ def check(
 @app.command(
     "list",
     epilog=_examples(
-        "auditor list wrappers", "auditor list wrappers --show json", "auditor list parsers --show normalized"
+        "auditor list wrappers",
+        "auditor list parsers --show normalized",
+        'auditor list parsers --show normalized --reply \'Sure: {"answer": "b"}\' --wrapper json --choices A,B,C,D',
     ),
 )
 def list_(
     what: Annotated[str, typer.Argument(help="wrappers, parsers, tasks or models")] = "wrappers",
     show: Annotated[str | None, typer.Option(help="Explain one of them.")] = None,
+    reply: Annotated[str | None, typer.Option(help="With a parser: explain it on this reply; - reads it.")] = None,
+    wrapper: Annotated[str, typer.Option(help="The wrapper that the reply answers.")] = "plain",
+    choices: Annotated[str | None, typer.Option(help="Its labels: A,B,C,D or A=iron,B=copper.")] = None,
+    answer_type: Annotated[str | None, typer.Option(help="choice, boolean, number, label, text or json.")] = None,
 ) -> None:
     """What there is: wrappers, parsers, tasks, models."""
     from auditor import listing
 
-    typer.echo(listing.show(what, show) if show else listing.table(what))
+    if show is None:
+        typer.echo(listing.table(what))
+        return
+    text = sys.stdin.read() if reply == "-" else reply
+    on = None if text is None else listing.one_reply(text, wrapper, split(choices) or (), answer_type)
+    typer.echo(listing.show(what, show, on))
 
 
 # What stands between options and stages ------------------------------------------------------------------------
@@ -489,6 +505,17 @@ def _writable(*paths: Path | None) -> None:
     for path in paths:
         if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
             raise FileError(path, "cannot be written: it is a folder, or its folder is not there")
+
+
+def _not_twice(*paths: Path | None) -> None:
+    """What is written must not take the place of what is read, nor of what else is written."""
+    from auditor.errors import UsageError
+
+    seen: set[Path] = set()
+    for path in filter(None, paths):
+        if path.resolve() in seen:
+            raise UsageError(f"{path} is named twice", "what is read and what is written are different files")
+        seen.add(path.resolve())
 
 
 def _print_report(report: Report) -> None:

@@ -73,6 +73,22 @@ class CellRow(Struct, frozen=True):
         return self.missing > MISSING_MARK * (self.n + self.missing)
 
 
+class FieldRow(Struct, frozen=True):
+    """One compared field of a cell under one parser, over `n` answered generations whose gold answer has the field.
+    Of a reply that cannot be read every field is wrong."""
+
+    model: str
+    task: str
+    wrapper: str
+    arm: str
+    parser: str
+    field: str
+    n: int
+    correct: int
+    accuracy: float | None
+    accuracy_ci: Interval | None
+
+
 class SensitivityRow(Struct, frozen=True):
     """One (model, task, arm) under one parser, over its `wrappers` (F of them)."""
 
@@ -122,6 +138,27 @@ class ModelRow(Struct, frozen=True):
     fsi_matched: float | None = None
     fsi_star: float | None = None
     fsi_star_ci: Interval | None = None
+    accuracy: float | None = None
+    """Mean over tasks of the mean over wrappers."""
+    parseability: float | None = None
+    """Likewise."""
+    rank: int | None = None
+    """Place by that accuracy under this parser among the models of the arm, from 1; ties share the better one."""
+
+
+class OrderChangeRow(Struct, frozen=True):
+    """Two models of an arm whose order by mean accuracy is opposite under two parsers; an apparent change, no test.
+    `model_a` is ahead under `parser_a`, `model_b` under `parser_b`; accuracies are those of (model_a, model_b)."""
+
+    arm: str
+    parser_a: str
+    parser_b: str
+    model_a: str
+    model_b: str
+    accuracies_a: tuple[float, float]
+    """Under `parser_a`."""
+    accuracies_b: tuple[float, float]
+    """Under `parser_b`."""
 
 
 class RegressionRow(Struct, frozen=True):
@@ -266,6 +303,8 @@ class Summary(Struct, frozen=True):
     warnings: tuple[Caveat, ...]
     endpoints: tuple[EndpointRow, ...] = ()
     enforcement: tuple[EnforcementRow, ...] = ()
+    order_changes: tuple[OrderChangeRow, ...] = ()
+    fields: tuple[FieldRow, ...] = ()
 
 
 class ReplyExample(Struct, frozen=True):

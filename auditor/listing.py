@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
-from auditor import catalogue, tasks
+from msgspec import Struct
+
+from auditor import catalogue, reading, tasks
 from auditor.endpoints import PROVIDERS
-from auditor.errors import unknown
-from auditor.parsing import STEPS, canonical, explain
-from auditor.records import Reply
+from auditor.errors import UsageError, unknown
+from auditor.parsing import Reader, canonical, explain, explained
+from auditor.records import AnswerSpace, AnswerType, Contract, Parser, ParserExample, Reply
 from auditor.study import EMBEDDED
 
 _KINDS = ("wrappers", "parsers", "tasks", "models")
@@ -41,31 +45,59 @@ def _providers() -> list[tuple[str, str]]:
     return [(f"{name}/<id>", provider.summary) for name, provider in PROVIDERS.items()]
 
 
-def show(what: str, name: str) -> str:
-    """One of them, explained. Raises UsageError."""
+class OneReply(Struct, frozen=True):
+    """A reply at hand, and what it is read against."""
+
+    reply: Reply
+    contract: Contract
+    space: AnswerSpace
+
+
+def one_reply(text: str, wrapper: str, choices: Sequence[str], answer_type: str | None) -> OneReply:
+    """A reply to a wrapper, with choices as `A` or `A=iron`. Raises UsageError."""
+    pairs = [one.partition("=") for one in choices]
+    labels, texts = tuple(pair[0] for pair in pairs), tuple(pair[2] for pair in pairs)
+    kinds = get_args(AnswerType)
+    if answer_type is not None and answer_type not in kinds:
+        raise unknown("--answer-type", answer_type, kinds)
+    if any(texts) and not all(texts):
+        raise UsageError("--choices: some have a text and some have none", "write A,B,C or A=iron,B=copper,C=tin")
+    space = AnswerSpace(answer_type or ("choice" if labels else "text"), labels, texts if all(texts) else ())  # type: ignore[arg-type]
+    if space.type in ("choice", "label") and not labels:
+        raise UsageError(f"--answer-type {space.type} needs --choices", "--choices A,B,C,D")
+    return OneReply(Reply(text, "stop"), catalogue.wrappers((wrapper,))[0].contract, space)
+
+
+def show(what: str, name: str, on: OneReply | None = None) -> str:
+    """One of them, explained; a parser on a reply, if there is one. Raises UsageError."""
     match what:
         case "wrappers":
             return Path(catalogue.find("wrappers", name)).read_text("utf-8").rstrip()
         case "parsers":
-            return _parser(name)
+            return "\n\n".join(_parser(*one, on) for one in reading.readers([name]))
         case "tasks":
             return _task(name)
         case _:
             raise unknown("kind to show", what, ("wrappers", "parsers", "tasks"))
 
 
-def _parser(name: str) -> str:
-    parser = catalogue.read_parser(catalogue.find("parsers", name))
+def _parser(parser: Parser, reader: Reader, on: OneReply | None) -> str:
     lines = [f"{parser.name} (version {parser.version}): {parser.summary}", "", "Steps:"]
+    docs = explained()
     for step in parser.steps:
-        doc = " ".join((STEPS[step].__doc__ or "").split())
-        lines.append(f"  {step}: {doc}")
-    for example in parser.examples[:3]:
-        lines += ["", f"On {example.reply!r} ({example.contract}, {example.answer_type}):"]
-        reply = Reply(example.reply, example.finish_reason)
-        for step, did in explain(parser, reply, catalogue.example_contract(example), catalogue.example_space(example)):
-            lines.append(f"  {step}: {did}")
+        told = "".join(f" {key} = {value!r}" for key, value in step.options.items())
+        lines.append(f"  {step.name}{told}: {docs.get(step.name, 'asks the function, in a process of its own')}")
+    for one in [on] if on else [_of(example) for example in parser.examples[:3]]:
+        lines += ["", f"On {one.reply.text!r} ({one.contract.kind}, {one.space.type}):"]
+        lines += [f"  {step}: {did}" for step, did in explain(parser, reader, one.reply, one.contract, one.space)]
+    if faults := reader.faults():
+        lines += [f"  why: {why}" for why in faults]
     return "\n".join(lines)
+
+
+def _of(example: ParserExample) -> OneReply:
+    reply = Reply(example.reply, example.finish_reason)
+    return OneReply(reply, catalogue.example_contract(example), catalogue.example_space(example))
 
 
 def _task(name: str) -> str:

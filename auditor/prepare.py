@@ -7,11 +7,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from auditor import catalogue, plan, tasks
+from auditor import catalogue, plan, reading, tasks
 from auditor.constraints import applies
 from auditor.errors import UsageError
 from auditor.figures import Check
-from auditor.parsing import Reader, canonical, compile_parser, gold_reply
+from auditor.parsing import Reader, canonical, gold_reply
 from auditor.prompts import TRIED_PADDING, TRIED_TOKENS, filler, has_slot, render
 from auditor.records import Item, Message, Parser, Reply, Task, Wrapper
 from auditor.study import Study, TaskOptions
@@ -60,12 +60,9 @@ def prepare(study: Study, commits: Mapping[str, str] = {}) -> Prepared:
     for enforce in study.enforce:
         if not any(applies(enforce, wrapper.contract) for wrapper in wrappers):
             raise UsageError(f"--enforce {enforce}: none of the wrappers asks for JSON", "name one that does: json")
-    return Prepared(study, pools, tuple(_sampled(study, task) for task in pools), wrappers, readers(study.parsers))
-
-
-def readers(names: Sequence[str]) -> tuple[tuple[Parser, Reader], ...]:
-    """The parsers of a study, compiled. Raises UsageError, FileError."""
-    return tuple((parser, compile_parser(parser)) for parser in catalogue.parsers(names))
+    return Prepared(
+        study, pools, tuple(_sampled(study, task) for task in pools), wrappers, reading.readers(study.parsers)
+    )
 
 
 def preflight(prepared: Prepared, limits: Sequence[int], tokenizers: Mapping[str, Tokenizer]) -> list[Check]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 AnswerType = Literal["choice", "boolean", "number", "label", "text", "json"]
 ContractKind = Literal["text", "json", "fields", "block", "final_line"]
@@ -89,9 +89,19 @@ class Message(Struct, frozen=True):
     content: str
 
 
+class FieldRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """How one field of a JSON answer is compared: where it is (a JSON pointer), and `exact` (equal JSON), `text` (case
+    and white space folded) or `number` (at most `tolerance` apart)."""
+
+    pointer: str
+    kind: Literal["exact", "text", "number"]
+    tolerance: float = 0.0
+
+
 class Contract(Struct, frozen=True, forbid_unknown_fields=True):
     """What a reply must look like. `field` names the answer (json, fields, block, final_line); `begin` and `end`
-    delimit a block; a json contract may carry the user's own `schema` (loaded) and where the answer is in it."""
+    delimit a block; a json contract may carry the user's own `schema` (loaded) and where the answer is in it, or which
+    fields of it are compared. Unset, `compare` is in no JSON, so that contracts without it keep their digests."""
 
     kind: ContractKind
     field: str = "answer"
@@ -99,6 +109,7 @@ class Contract(Struct, frozen=True, forbid_unknown_fields=True):
     end: str = ""
     schema: dict[str, Any] | None = None
     answer_path: str | None = None
+    compare: tuple[FieldRule, ...] | UnsetType = UNSET
 
 
 class WrapperExample(Struct, frozen=True, forbid_unknown_fields=True):
@@ -143,13 +154,20 @@ class ParserExample(Struct, frozen=True, forbid_unknown_fields=True):
     needed: tuple[str, ...] | None = None
 
 
+class ParserStep(Struct, frozen=True):
+    """One step of a parser, and what it is told (a pattern, words of a language), where it can be told something."""
+
+    name: str
+    options: dict[str, Any] = {}
+
+
 class Parser(Struct, frozen=True):
     """An ordered list of named steps, as a file in `parsers/` gives it."""
 
     name: str
     version: int
     summary: str
-    steps: tuple[str, ...]
+    steps: tuple[ParserStep, ...]
     examples: tuple[ParserExample, ...]
     path: str
     digest: str

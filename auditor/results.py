@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec import UnsetType
 
-from auditor import prepare
+from auditor import reading
 from auditor.analysis import Reading, summarize
+from auditor.fields import ByField
 from auditor.figures import Caveat, Counts, ReplyExample, RunInfo, Summary
 from auditor.measure import GIVEN, measure
-from auditor.parsing import Reader, is_correct
+from auditor.parsing import Reader, compare, is_correct
 from auditor.records import Contract, Outcome, Parser
 from auditor.report import html, tables
 from auditor.report.aside import aside
 from auditor.report.value import Report
 from auditor.store import Store
 from auditor.stored import Stored, StoredItem, read_messages
+from auditor.study import FUNCTION
 
 PLAIN_TEXT = Contract(kind="text")
 """What a wrapper that no catalogue knows is read against."""
@@ -41,12 +44,22 @@ def read(store: Store, readers: Sequence[tuple[Parser, Reader]]) -> list[Caveat]
         for batch in store.unread(id_):
             texts = [one for one in batch if one.given_parsed is None and one.item not in skipped]
             store.put_outcomes(id_, [_read_one(reader, one, contracts, items[one.item]) for one in texts])
+        if faults := reader.faults():
+            caveats.append(Caveat("parser_error", f"{parser.name} gave {faults_of(faults)}", ("cells.reasons",)))
     if store.has_given():
         id_ = store.parser(GIVEN, GIVEN)
         for batch in store.unread(id_):
             scored = [one for one in batch if one.given_parsed is not None]
             store.put_outcomes(id_, [(one.id, given(bool(one.given_parsed)), one.given_correct) for one in scored])
     return caveats
+
+
+def faults_of(faults: Mapping[str, int]) -> str:
+    """Why an extractor gave no reading, the most frequent first."""
+    told = sorted(faults.items(), key=lambda one: -one[1])
+    said = "; ".join(f"{count:,} times {why}" for why, count in told[:3])
+    more = sum(count for _, count in told[3:])
+    return f"no reading of {sum(faults.values()):,} replies: {said}" + (f"; {more:,} others" if more else "")
 
 
 def _inapplicable(store: Store, reader: Reader) -> dict[str, str]:
@@ -63,14 +76,17 @@ def _read_one(
     reader: Reader, one: Stored, contracts: dict[str, Contract], item: StoredItem
 ) -> tuple[int, Outcome, bool | None]:
     assert one.reply is not None
-    outcome = reader.read(one.reply, contracts.get(one.wrapper, PLAIN_TEXT), item.space)
-    return one.id, outcome, judged(outcome, item)
+    contract = contracts.get(one.wrapper, PLAIN_TEXT)
+    outcome = reader.read(one.reply, contract, item.space)
+    return one.id, outcome, judged(outcome, item, contract)
 
 
-def judged(outcome: Outcome, item: StoredItem) -> bool | None:
+def judged(outcome: Outcome, item: StoredItem, contract: Contract = PLAIN_TEXT) -> bool | None:
     """Whether an outcome is correct; None without gold. Not parsed is not correct (the FSI paper's rule)."""
     if item.gold is None:
         return None
+    if compared := compare.rules(contract, item.space):
+        return compare.correct(compare.fields(outcome.value, item.gold, compared))
     return outcome.value is not None and is_correct(outcome.value, item.gold, item.space)
 
 
@@ -79,10 +95,13 @@ def given(parsed: bool) -> Outcome:
     return Outcome("parsed") if parsed else Outcome("unparseable", reason="given")
 
 
-def finish(store: Store, folder: Path, readers: Sequence[tuple[Parser, Reader]]) -> Report:
-    """Read with these parsers what is unread, measure and write everything."""
-    caveats = read(store, readers)
-    names = [parser.name for parser, _ in readers] + ([GIVEN] if store.has_given() or store.given_cells() else [])
+def finish(store: Store, folder: Path, readers: Sequence[tuple[Parser, Reader]], as_read: Sequence[str] = ()) -> Report:
+    """Read with these parsers what is unread, measure and write everything. `as_read`: parsers of the user's own that
+    read the run before and are not at hand; what they read is shown again."""
+    caveats = [*read(store, readers), *(_as_read(name) for name in as_read)]
+    names = [*(parser.name for parser, _ in readers), *as_read] + (
+        [GIVEN] if store.has_given() or store.given_cells() else []
+    )
     if GIVEN in names and not store.has_texts():
         names = [GIVEN]
     report = _report(store, folder, names, caveats)
@@ -90,8 +109,14 @@ def finish(store: Store, folder: Path, readers: Sequence[tuple[Parser, Reader]])
     return report
 
 
+def _as_read(name: str) -> Caveat:
+    said = f"parser {name} is shown as it read the run before; to read again, name its file: --parsers"
+    return Caveat("parser_as_read", said)
+
+
 def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[Caveat]) -> Report:
     keys, totals, scored = store.cells(), store.totals(), store.given_cells()
+    compared = _compared(store)
     ids = {name: store.parser(name, GIVEN) if name == GIVEN else store.parsers()[name] for name in names}
     readings = [
         Reading(
@@ -99,6 +124,7 @@ def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[
             store.reasons(id_),
             store.matched(id_),
             partial(store.split, id_),
+            {} if name == GIVEN else _by_field(store, id_, compared),
         )
         for name, id_ in ids.items()
     ]
@@ -114,6 +140,26 @@ def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[
         store.upstreams(),
     )
     return Report(summary, _examples(store, summary, ids), _shown(store), folder, outcomes(folder))
+
+
+def _compared(store: Store) -> dict[int, Contract]:
+    """The cells whose answers are compared field by field, with their contracts."""
+    contracts = {name: one for name, one in store.contracts().items() if not isinstance(one.compare, UnsetType)}
+    return {id_: contracts[key.wrapper] for id_, key in store.cells().items() if key.wrapper in contracts}
+
+
+def _by_field(store: Store, parser: int, compared: Mapping[int, Contract]) -> ByField:
+    items = store.items() if compared else {}
+    found: dict[int, dict[str, dict[int, tuple[int, int]]]] = {}
+    for cell, contract in compared.items():
+        for item, value, count in store.values(parser, cell):
+            rules = compare.rules(contract, items[item].space)
+            for field, right in compare.fields(value, items[item].gold, rules).items():
+                counts = found.setdefault(cell, {}).setdefault(field, {})
+                if right is not None:
+                    n, correct = counts.get(item, (0, 0))
+                    counts[item] = (n + count, correct + count * right)
+    return found
 
 
 def _run_info(store: Store) -> RunInfo:
@@ -167,12 +213,15 @@ def outcomes(folder: Path) -> Callable[[], tuple[list[str], list[tuple[object, .
 
 
 def write(report: Report) -> None:
-    """`report.html`, `summary.json` and `cells.csv`, each written aside and renamed."""
+    """`report.html`, `summary.json`, `cells.csv` and, where fields are compared, `fields.csv`, each written aside and
+    renamed."""
     contents = {
         "summary.json": tables.summary_json(report.summary),
         "cells.csv": tables.cells_csv(report.summary).encode(),
         "report.html": html.render_html(report.summary, report.examples, report.study).encode(),
     }
+    if report.summary.fields:
+        contents["fields.csv"] = tables.fields_csv(report.summary).encode()
     for name, content in contents.items():
         with aside(report.path / name) as file:
             file.write(content)
@@ -199,11 +248,15 @@ def load(folder: Path | str) -> Report:
 def _told(store: Store) -> list[str]:
     """The parsers that a study named: a run that was stopped has been read by none of them."""
     told = msgspec.json.decode(store.meta("study") or "{}").get("parsers")
-    return list(told or ())
+    return [name for name in told or () if not name.startswith(FUNCTION)]
 
 
 def rebuild(folder: Path, parsers: Sequence[str] | None) -> Report:
     """Read a run with these parsers (its own where none are named), measure, write. Raises FileError, UsageError."""
     with Store(folder, writable=True) as store:
-        names = parsers or [name for name in store.parsers() if name != GIVEN] or _told(store)
-        return finish(store, folder, prepare.readers(names))
+        if parsers:
+            return finish(store, folder, reading.readers(parsers))
+        held = [name for name in store.parsers() if name != GIVEN]
+        ours = reading.ours(held)
+        others = [name for name in held if name not in ours]
+        return finish(store, folder, reading.readers(ours if held else _told(store)), others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,26 +17,38 @@ Canonical = Callable[[str, AnswerSpace], str | None]
 
 _KNOWN = frozenset(Row.__struct_fields__)
 _CELL_COLUMNS = ("model", "task", "wrapper", "n", "accuracy")
+_KEYS = 20
+"""Shown of a row without a text."""
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """(line, generation) of a JSON Lines file; unknown keys go to `extra`. Raises FileError with the line."""
+    for number, tree in read_objects(path):
+        yield number, _row(path, number, tree)
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, object) of a JSON Lines file; blank lines are passed over. Raises FileError with the line."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield number, _row(path, number, line)
+                    yield number, _object(path, number, line)
     except OSError as error:
         raise FileError(path, error.strerror or str(error)) from error
 
 
-def _row(path: Path, number: int, line: bytes) -> Row:
+def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         tree = msgspec.json.decode(line.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FileError(path, f"not JSON: {error}", "one JSON object a line", line=number) from error
     if not isinstance(tree, dict):
         raise FileError(path, f"a line must be a JSON object, not {type(tree).__name__}", line=number)
+    return tree
+
+
+def _row(path: Path, number: int, tree: dict[str, Any]) -> Row:
     known = {key: value for key, value in tree.items() if key in _KNOWN}
     if isinstance(known.setdefault("extra", {}), dict):
         known["extra"] |= {key: value for key, value in tree.items() if key not in _KNOWN}
@@ -44,9 +57,26 @@ def _row(path: Path, number: int, line: bytes) -> Row:
     try:
         row = msgspec.convert(known, Row)
     except msgspec.ValidationError as error:
-        raise FileError(path, str(error).replace(" - at `$.", ": `"), line=number) from error
+        raise wrong_field(path, number, error) from error
     _check(path, number, row)
+    if "text" not in tree:
+        _check_reply(path, number, row, list(tree))
     return row
+
+
+def wrong_field(path: Path, number: int, error: msgspec.ValidationError, hint: str = "") -> FileError:
+    """What msgspec says of a field, with the line."""
+    return FileError(path, str(error).replace(" - at `$.", ": `"), hint, line=number)
+
+
+def _check_reply(path: Path, number: int, row: Row, keys: Sequence[str]) -> None:
+    """A row without the key `text` is one that has no text for a reason, or one whose key is misspelt."""
+    others = (row.parsed, row.refusal, row.reasoning, row.tool_calls)
+    if row.status == "missing" or any(other is not None for other in others):
+        return
+    near = difflib.get_close_matches("text", [key for key in keys if key not in _KNOWN], n=1)
+    hint = f"did you mean text by {near[0]!r}" if near else "the reply is the key text, null where there is none"
+    raise FileError(path, f"no text; keys: {', '.join(map(repr, keys[:_KEYS]))}", hint, line=number)
 
 
 def _check(path: Path, number: int, row: Row) -> None:
@@ -61,11 +91,17 @@ def _check(path: Path, number: int, row: Row) -> None:
 def item_of(path: Path, number: int, row: Row, canonical: Canonical) -> Item:
     """The item a row is about. Raises FileError where its gold is no possible answer."""
     space = space_of(row)
-    gold = None if row.gold is None else canonical(row.gold, space)
-    if row.gold is not None and gold is None:
-        among = f" (choices: {', '.join(space.labels)})" if space.labels else ""
-        raise FileError(path, f"gold {row.gold!r} is no {space.type} answer{among}", line=number)
+    gold = None if row.gold is None else answer(path, number, "gold", row.gold, space, canonical)
     return Item(id=row.item, question="", space=space, gold=gold, group=row.group, cluster=row.cluster)
+
+
+def answer(path: Path, number: int, what: str, text: str, space: AnswerSpace, canonical: Canonical) -> str:
+    """A gold answer or a label as a canonical value. Raises FileError where it is no possible answer."""
+    value = canonical(text, space)
+    if value is None:
+        among = f" (choices: {', '.join(space.labels)})" if space.labels else ""
+        raise FileError(path, f"{what} {text!r} is no {space.type} answer{among}", line=number)
+    return value
 
 
 def space_of(row: Row) -> AnswerSpace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -13,7 +13,7 @@ import msgspec
 
 from auditor.errors import FileError, UsageError, unknown
 from auditor.records import AnswerType, EndpointOptions, Price
-from auditor.study import MUST, PRESETS, Study, TaskOptions, wrong
+from auditor.study import FUNCTION, MUST, PRESETS, Study, TaskOptions, wrong
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ def build(options: Mapping[str, Any], source: str | None = None) -> tuple[Study,
     """
     told = _read(source)
     try:
-        _convert(told)
+        _refuse_functions(_convert(told).parsers)
     except UsageError as error:
         raise _in_file(Path(str(source)), "", error) from error
     given = {key: value for key, value in options.items() if value is not None}
@@ -57,6 +57,12 @@ def build(options: Mapping[str, Any], source: str | None = None) -> tuple[Study,
         return study, idle
     smaller = {key: value for key, value in _LOCAL_DEFAULTS.items() if key not in told}
     return _convert(smaller | told), (*idle, *_said(smaller))
+
+
+def _refuse_functions(parsers: Sequence[str]) -> None:
+    for name in parsers:
+        if name.startswith(FUNCTION):
+            raise UsageError(f"--parsers {name!r}: code runs only if the command line names it", f"--parsers {name}")
 
 
 def _idle(study: Study) -> list[str]:

@@ -234,6 +234,12 @@ GROUP BY g.cell, g.item, parsed, CASE WHEN o.outcome = 'parsed' THEN o.value END
 ORDER BY g.cell, g.item
 """
 
+VALUES = """
+SELECT g.item, CASE WHEN o.outcome = 'parsed' THEN o.value END AS said, count(*)
+FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id
+WHERE g.cell = ?2 GROUP BY g.item, said ORDER BY g.item
+"""
+
 ANSWERED_BY = """
 SELECT 1 FROM cell c JOIN generation g ON g.cell = c.id AND g.answered WHERE c.model = ?1 LIMIT 1
 """

@@ -434,6 +434,10 @@ class Store:
         """
         return self._db.execute(sql.TALLIES, (parser,)).fetchall()
 
+    def values(self, parser: int, cell: int) -> list[tuple[int, str | None, int]]:
+        """Rows (item, value, count) of one cell; the value is None where there is none or more than one."""
+        return self._db.execute(sql.VALUES, (parser, cell)).fetchall()
+
     def reasons(self, parser: int) -> dict[int, dict[str, int]]:
         """Cell id -> why replies gave no value, counted, most frequent first."""
         found: dict[int, dict[str, int]] = {}

@@ -44,6 +44,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 _SECRET = re.compile(r"api[_-]?key|authorization|password|secret|(access|auth|bearer)[_-]?token", re.IGNORECASE)
 
+FUNCTION = "python:"
+"""What the name of a parser starts with that is a function of the user's own."""
+
 _MATTERS = ("models", "tasks", "wrappers", "parsers", "seeds", "items", "max_tokens", "temperature", "top_p", "pad",
             "shots", "stop", "enforce", "seed", "bodies", "task_options")  # fmt: skip
 """What can change a number. Where, how fast, at what price and under which name cannot."""

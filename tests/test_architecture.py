@@ -17,7 +17,8 @@ STAGES = frozenset(
     {"errors", "records", "figures", "sql", "catalogue", "study", "settings", "prompts", "constraints", "plan"}
     | {"parsing", "stats", "measure", "analysis", "arms", "verdict", "estimate", "tasks", "endpoints", "pacing", "send"}
     | {"probing", "lanes", "journal", "store", "stored", "rows", "report", "progress", "prepare", "audit", "gating"}
-    | {"folders", "results", "border", "checking", "listing", "serving", "options"}
+    | {"labels", "reading", "extractor", "extractor_child", "lm_eval"}
+    | {"folders", "results", "border", "checking", "listing", "serving", "options", "fields", "order", "tally"}
 )
 ANYTHING = STAGES | {"auditor"}
 
@@ -25,7 +26,11 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "errors": set(),
     "records": set(),
     "sql": set(),
-    "catalogue": {"auditor", "errors", "records"},
+    "lm_eval": {"errors", "records"},
+    "catalogue": {"auditor", "errors", "lm_eval", "records"},
+    "extractor_child": set(),
+    "extractor": {"errors", "extractor_child", "parsing", "records"},
+    "reading": {"catalogue", "extractor", "parsing", "records", "study"},
     "figures": {"records"},
     "study": {"errors", "records"},
     "settings": {"errors", "records", "study"},
@@ -37,8 +42,10 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "parsing": {"parsing", "records", "errors"},
     "stats": {"stats"},
     "measure": {"records"},
-    "analysis": {"arms", "figures", "measure", "records", "stats"},
+    "analysis": {"arms", "fields", "figures", "measure", "order", "records", "stats"},
     "arms": {"figures", "measure", "records", "stats"},
+    "fields": {"figures", "measure", "stats"},
+    "order": {"figures", "stats"},
     "verdict": {"figures"},
     "tasks": {"tasks", "records", "errors"},
     "endpoints": {"endpoints", "records", "errors"},
@@ -51,7 +58,9 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "store": {"sql", "errors", "figures", "records", "stored"},
     "journal": {"records", "store"},
     "rows": {"errors", "records"},
-    "report": {"report", "figures", "records", "errors", "verdict"},
+    "labels": {"errors", "records", "rows"},
+    "tally": {"records", "stats"},
+    "report": {"report", "figures", "records", "errors", "tally", "verdict"},
     "progress": {"estimate", "send"},
     "prepare": {
         "catalogue",
@@ -61,14 +70,27 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
         "parsing",
         "plan",
         "prompts",
+        "reading",
         "records",
         "study",
         "tasks",
     },
     "folders": {"errors", "store"},
-    "results": {"analysis", "figures", "measure", "parsing", "prepare", "records", "report", "store", "stored"},
-    "border": {"auditor", "catalogue", "errors", "folders", "measure", "parsing", "prepare", "records", "report"}
-    | {"results", "rows", "store", "stored"},
+    "results": {
+        "analysis",
+        "fields",
+        "figures",
+        "measure",
+        "parsing",
+        "reading",
+        "records",
+        "report",
+        "store",
+        "stored",
+        "study",
+    },
+    "border": {"auditor", "catalogue", "errors", "folders", "labels", "measure", "parsing", "reading", "records"}
+    | {"report", "results", "rows", "store", "stored", "tally"},
     "audit": ANYTHING,
     "gating": {
         "audit",
@@ -91,7 +113,20 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
 }
 """Module or package -> what of ours it may import (`auditor`: the package itself). Stages meet in `audit`."""
 
-PURE = ("plan", "constraints", "estimate", "parsing", "measure", "stats", "verdict", "analysis", "arms")
+PURE = (
+    "plan",
+    "constraints",
+    "estimate",
+    "parsing",
+    "measure",
+    "stats",
+    "tally",
+    "verdict",
+    "analysis",
+    "arms",
+    "fields",
+    "order",
+)
 OUTSIDE = frozenset(
     {"os", "io", "pathlib", "sqlite3", "socket", "ssl", "select", "selectors", "http", "urllib", "httpx", "aiohttp"}
     | {"requests", "openai", "asyncio", "threading", "multiprocessing", "concurrent", "subprocess", "shutil", "glob"}

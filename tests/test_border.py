@@ -97,7 +97,7 @@ def test_parse_says_one_line_per_row_and_parser_in_order(tmp_path: Path) -> None
     )
     lines = [
         (parser, o.outcome, o.value, correct)
-        for _, parser, o, correct in border.parse(source, ("strict", "normalized"), ())
+        for _, parser, o, correct, _ in border.parse(source, ("strict", "normalized"), ())
     ]
     assert lines[:4] == [
         ("strict", "parsed", "B", True),
@@ -108,8 +108,25 @@ def test_parse_says_one_line_per_row_and_parser_in_order(tmp_path: Path) -> None
     assert lines[4] == ("strict", "unparseable", None, False)
 
 
+def test_equal_rows_stay_two(tmp_path: Path) -> None:
+    """Lines are put together by the row they came from, not by what is in it."""
+    row = {"model": "m", "task": "t", "item": "i", "wrapper": "json", "text": "B"}
+    source = write_jsonl(tmp_path / "r.jsonl", [row, row, {**row, "text": "A"}])
+    found = list(border.by_row(border.parse(source, ("strict", "normalized"), ())))
+    assert [(row.text, len(lines)) for row, lines in found] == [("B", 2), ("B", 2), ("A", 2)]
+
+
+def test_unknown_wrappers_are_one_message(tmp_path: Path) -> None:
+    """However many there are, three are named; a reply that is missing is not read."""
+    row = {"model": "m", "task": "t", "item": "i", "text": "B"}
+    rows = [{**row, "wrapper": f"w{i % 5}"} for i in range(10)] + [{**row, "wrapper": "gone", "status": "missing"}]
+    said: list[str] = []
+    list(border.parse(write_jsonl(tmp_path / "r.jsonl", rows), ("strict",), (), said.append))
+    assert said == ["wrappers 'w0', 'w1', 'w2' and 2 others are not known: their replies are read as plain text"]
+
+
 def test_a_catalogue_wrapper_gives_its_contract_and_any_other_name_is_text(tmp_path: Path) -> None:
     """`wrapper` may be any string."""
     row = {"model": "m", "task": "t", "item": "i", "choices": ["A", "B"], "gold": "B", "text": "B"}
     source = write_jsonl(tmp_path / "r.jsonl", [{**row, "wrapper": "whatever"}, {**row, "wrapper": "json"}])
-    assert [outcome.value for _, _, outcome, _ in border.parse(source, ("strict",), ())] == ["B", None]
+    assert [outcome.value for _, _, outcome, *_ in border.parse(source, ("strict",), ())] == ["B", None]

@@ -4,13 +4,14 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import auditor
 from auditor import catalogue
 from auditor.catalogue import placeholders, read_parser, read_wrapper
 from auditor.errors import FileError, UsageError
-from auditor.records import AnswerSpace, Contract, Message, ParserExample, Wrapper
+from auditor.records import AnswerSpace, Contract, FieldRule, Message, ParserExample, ParserStep, Wrapper
 
 FSI = ("plain", "json", "structured", "structured_delim", "deliberate")
 TEXT = '[contract]\nkind = "text"\n'
@@ -316,6 +317,84 @@ def test_a_schema_in_the_file_is_checked_too(tmp_path: Path) -> None:
     assert "not a JSON Schema: $.type" in refused(tmp_path, text.replace("{}", '"strin"')).message
 
 
+# Comparing fields ----------------------------------------------------------------------------------------------
+
+OBJECT = HEAD + '[contract]\nkind = "json"\n'
+HOW = 'write "exact", "text", or {number = 0.01} for numbers that may be so far apart (0 or more)'
+
+
+def test_fields_are_compared_as_the_file_says(tmp_path: Path) -> None:
+    """`[compare]` gives the contract one rule per pointer, in the order of the file, with or without a schema."""
+    rules = '[compare]\n"/label" = "exact"\n"/who/name~1first" = "text"\n"/rows/0" = {number = 0.01}\n'
+    wrapper = read(tmp_path, OBJECT + rules + '"/n" = {number = 2}\n')
+    assert wrapper.contract.compare == (
+        FieldRule("/label", "exact"),
+        FieldRule("/who/name~1first", "text"),
+        FieldRule("/rows/0", "number", 0.01),
+        FieldRule("/n", "number", 2.0),
+    )
+
+
+def test_rules_are_in_the_digest(tmp_path: Path) -> None:
+    """Another rule, tolerance or field is another wrapper, and so is one that compares nothing by field."""
+    rules = ("", '"/a" = "exact"', '"/a" = "text"', '"/a" = {number = 0}', '"/a" = {number = 1}', '"/b" = "exact"')
+    texts = [OBJECT + (f"[compare]\n{rule}\n" if rule else "") for rule in rules]
+    assert len({read(tmp_path, text).digest for text in texts}) == len(rules)
+
+
+def test_digests_of_earlier_versions_hold(tmp_path: Path) -> None:
+    """A wrapper that compares no fields has the digest, and the JSON, that it had before there was `[compare]`, so that
+    runs made then go on."""
+    digests = {wrapper.name: wrapper.digest for wrapper in catalogue.wrappers(["plain", "json"])}
+    assert digests == {
+        "plain": "59a86c5ae12a50eb186209651e8124ceefec67e6918d48753be9151540b78872",
+        "json": "33eb94b967c2812ceb79a3f099c74666542d4e68054521cbdc3150b3215efb84",
+    }
+    stored = b'{"kind":"json","field":"answer","begin":"","end":"","schema":null,"answer_path":null}'
+    contract = read(tmp_path, OBJECT).contract
+    assert (msgspec.json.encode(contract), msgspec.json.decode(stored, type=Contract)) == (stored, contract)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "hint"),
+    [
+        (HEAD + TEXT + '[compare]\n"/a" = "exact"\n', "9: compare: a text contract has no fields to compare", ""),
+        (
+            OBJECT + 'answer_path = "/a"\n[compare]\n"/a" = "exact"\n',
+            "10: compare: contract.answer_path names the one value that is compared",
+            "leave out one of the two",
+        ),
+        (OBJECT + "[compare]\n", "9: compare: no field is named", 'write "/label" = "exact"'),
+        (OBJECT + 'compare = {"/a" = "exact"}\n', "9: contract.compare: it is no part of", "write [compare]"),
+        (OBJECT + '[contract.compare]\n"/a" = "exact"\n', "9: contract.compare: it is no part", "write [compare]"),
+        ("compare = 3\n" + OBJECT, "1: compare: must be a table, not a whole number", ""),
+        (
+            OBJECT + '[compare]\n"/a" = "exact"\nlabel = "exact"\n',
+            "11: compare: 'label' is not a JSON pointer",
+            'write "/label" or "/customer/0"',
+        ),
+        (OBJECT + '[compare]\n"" = "exact"\n', "10: compare: '' is not a JSON pointer", None),
+        (OBJECT + '[compare]\n"/a~2" = "exact"\n', "10: compare: '/a~2' is not a JSON pointer", None),
+        (OBJECT + "[compare]\n'/a' = 'exact'\n'/b' = 'exakt'\n", "11: compare: /b: 'exakt' is not a way", HOW),
+        (OBJECT + '[compare]\n"/a" = {number = -0.1}\n', "10: compare: /a: {'number': -0.1} is not a way", HOW),
+        (OBJECT + '[compare]\n"/a" = {number = nan}\n', "10: compare: /a: {'number': nan} is not a way", HOW),
+        (OBJECT + '[compare]\n"/a" = {number = inf}\n', "10: compare: /a: {'number': inf} is not a way", HOW),
+        (OBJECT + '[compare]\n"/a" = {number = true}\n', "10: compare: /a: {'number': True} is not a way", HOW),
+        (OBJECT + '[compare]\n"/a" = {number = "1"}\n', "10: compare: /a: {'number': '1'} is not a way", HOW),
+        (OBJECT + '[compare]\n"/a" = {nmber = 1}\n', "10: compare: /a: {'nmber': 1} is not a way", HOW),
+        (OBJECT + '[compare]\n"/a" = {number = 1, x = 2}\n', "10: compare: /a: {'number': 1, 'x': 2} is", HOW),
+        (OBJECT + '[compare."/a"]\nnumber = []\n', "9: compare: /a: {'number': []} is not a way", HOW),
+        (OBJECT + f'[compare]\n"/a" = {{number = 1{"0" * 400}}}\n', "10: compare: /a: {'number': 1000", HOW),
+    ],
+)
+def test_a_rule_that_cannot_be(tmp_path: Path, text: str, said: str, hint: str | None) -> None:
+    """A wrong field, rule or tolerance is one line with the field, its value and what to write instead."""
+    error = refused(tmp_path, text)
+    assert error.message.startswith(f"mine.toml:{said}")
+    assert len(error.message) < 200
+    assert error.hint == hint or hint is None
+
+
 # What is wrong, and where --------------------------------------------------------------------------------------
 
 
@@ -461,7 +540,7 @@ def test_a_parser_file(tmp_path: Path) -> None:
         path.write_text(text)
         digests.append(read_parser(path).digest)
     path.write_text(PARSER)
-    assert read_parser(path).steps == ("classify_reply", "canonical")
+    assert read_parser(path).steps == (ParserStep("classify_reply"), ParserStep("canonical"))
     assert catalogue.parsers([str(path)]) == (read_parser(path),)
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3

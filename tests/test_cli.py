@@ -86,6 +86,8 @@ WRONG: list[tuple[list[str], str, str]] = [
     (["report", "nowhere"], "nowhere: no run here", ""),
     (["import", "nowhere.jsonl"], "nowhere.jsonl: no such file", ""),
     (["parse", "nowhere.jsonl"], "nowhere.jsonl: No such file", ""),
+    (["parse", "r", "--labels", "nowhere.jsonl"], "nowhere.jsonl: No such file", ""),
+    (["parse", "r", "--disagreements", "no/d.jsonl"], "no/d.jsonl: cannot be written", ""),
     (["list", "models", "--show", "x"], "unknown kind to show 'models'", ""),
     (["run", "--columns", "question"], "--columns 'question' is not name=column", ""),
 ]
@@ -159,9 +161,76 @@ def test_parse_writes_only_json_lines_to_stdout(tmp_path: Path) -> None:
         ("normalized", "parsed"),
         ("strict", "unparseable"),
     ]
-    assert "strict and normalized agree on" in told.stderr
+    assert "strict              normalized                      1/2   0.500" in told.stderr
     assert auditor("parse", "r.jsonl", "--summary", "table.txt", cwd=tmp_path).stderr == ""
     assert "strict" in (tmp_path / "table.txt").read_text()
+    dash = auditor("parse", "r.jsonl", "--parsers", "strict,normalized", "--summary", "-", cwd=tmp_path)
+    assert (dash.stdout, dash.stderr) == (told.stdout, told.stderr)
+    assert not (tmp_path / "-").exists()
+
+
+def test_an_extractor_is_audited(tmp_path: Path) -> None:
+    """Labels, the rows on which parsers or a label differ, and the whole comparison as JSON."""
+    key = {"model": "m", "task": "t", "wrapper": "json", "seed": 0}
+    row = {**key, "choices": ["A", "B"], "gold": "B"}
+    texts = ['{"answer": "B"}', "B", "no idea", '{"answer": "A"}']
+    write_jsonl(tmp_path / "r.jsonl", [{**row, "item": str(i), "text": text} for i, text in enumerate(texts)])
+    labels = [{**key, "item": "1", "label": "B"}, {**key, "item": "2", "label": None, "ambiguous": True}]
+    write_jsonl(tmp_path / "l.jsonl", [*labels, {**key, "item": "3", "label": "B"}])
+    options = ["--labels", "l.jsonl", "--disagreements", "d.jsonl", "--summary", "s.json"]
+    told = auditor("parse", "r.jsonl", "--parsers", "strict,normalized", *options, cwd=tmp_path)
+    assert (told.returncode, told.stderr, len(told.stdout.splitlines())) == (0, "", 8)
+    assert [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()] == [
+        {**key, "item": "1", "arm": "none", "text": "B", "gold": "B", "label": "B", "ambiguous": False}
+        | {"values": {"strict": None, "normalized": "B"}, "reasons": {"strict": "invalid_json"}},
+        {**key, "item": "3", "arm": "none", "text": texts[3], "gold": "B", "label": "B", "ambiguous": False}
+        | {"values": {"strict": "A", "normalized": "A"}, "reasons": {}},
+    ]
+    summary = json.loads((tmp_path / "s.json").read_text())
+    assert (summary["rows"], summary["labels"]) == (4, 3)
+    errors = [
+        (each["parser"], each["reference"], each["n"], each["false_positive"]["count"], each["false_negative"]["count"])
+        for each in summary["comparisons"]
+    ]
+    assert errors == [("strict", "normalized", 4, 0, 1), ("strict", "label", 3, 1, 1), ("normalized", "label", 3, 1, 0)]
+    assert [each["name"] for each in summary["tolerances"]] == ["bare_answer"]
+
+
+def test_what_parse_reads_it_does_not_overwrite(tmp_path: Path) -> None:
+    """An output that is also an input, or another output, is refused; nothing is written when a row is bad."""
+    row = {"model": "m", "task": "t", "item": "i", "wrapper": "json", "choices": ["A", "B"], "text": "B"}
+    source = write_jsonl(tmp_path / "r.jsonl", [row, {**row, "gold": "E"}])
+    before = source.read_bytes()
+    for options in (["--disagreements", "./r.jsonl"], ["--summary", "d", "--disagreements", "d"]):
+        told = auditor("parse", "r.jsonl", *options, cwd=tmp_path)
+        assert (told.returncode, "is named twice" in told.stderr, told.stdout) == (2, True, "")
+    assert auditor("parse", "r.jsonl", "--disagreements", "d", cwd=tmp_path).returncode == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["r.jsonl"]
+    assert source.read_bytes() == before
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    """A link (`/dev/stdout` is one) keeps its place; what it leads to is written."""
+    row = {"model": "m", "task": "t", "item": "i", "wrapper": "json", "choices": ["A", "B"], "text": "B"}
+    write_jsonl(tmp_path / "r.jsonl", [row])
+    (tmp_path / "link").symlink_to("there")
+    told = auditor("parse", "r.jsonl", "--disagreements", "link", cwd=tmp_path)
+    assert (told.returncode, (tmp_path / "link").is_symlink()) == (0, True)
+    assert json.loads((tmp_path / "there").read_text())["values"]["strict"] is None
+
+
+def test_an_unknown_wrapper_is_said_once(tmp_path: Path) -> None:
+    """`parse` and `import` read it as plain text and say so; of a row that was scored elsewhere nothing is read."""
+    row = {"model": "m", "task": "t", "item": "i", "wrapper": "mine", "choices": ["A", "B"], "gold": "B", "text": "B"}
+    write_jsonl(tmp_path / "r.jsonl", [{**row, "seed": seed} for seed in range(3)])
+    said = "wrapper 'mine' is not known: its replies are read as plain text"
+    assert auditor("parse", "r.jsonl", cwd=tmp_path).stderr.count(said) == 1
+    assert auditor("import", "r.jsonl", "--out", "x", cwd=tmp_path).stderr.splitlines() == [said]
+    (tmp_path / "mine.toml").write_text('name = "mine"\nuser = "{{content}}"\n[contract]\nkind = "text"\n')
+    own = ["--wrappers", "mine.toml", "--summary", "s"]
+    assert auditor("parse", "r.jsonl", *own, cwd=tmp_path).stderr == ""
+    write_jsonl(tmp_path / "scored.jsonl", micro_rows())
+    assert auditor("import", "scored.jsonl", "--out", "y", cwd=tmp_path).stderr == ""
 
 
 def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:

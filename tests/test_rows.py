@@ -56,6 +56,10 @@ def test_blank_lines_and_a_bom_are_passed_over(tmp_path: Path) -> None:
         (json.dumps({**ROW, "text": None, "correct": True}), "2: correct without parsed"),
         (json.dumps({**ROW, "parsed": True}), "2: both text and parsed"),
         (json.dumps({**ROW, "status": "lost"}), "2: Invalid enum value 'lost': `status`"),
+        (
+            json.dumps({"txt" if key == "text" else key: value for key, value in ROW.items()}),
+            "2: no text; keys: 'model', 'task', 'item', 'wrapper', 'txt'",
+        ),
         (json.dumps({**ROW, "choices": ["A", "B"], "gold": "E"}), "2: gold 'E' is no choice answer (choices: A, B)"),
         (json.dumps({**ROW, "answer_type": "number", "gold": "many"}), "2: gold 'many' is no number answer"),
     ],
@@ -65,6 +69,26 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(ROW) + "\n" + line + "\n")
     assert fails(path).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"), [("txt", "did you mean text by 'txt'"), ("completion", "the reply is the key text, null")]
+)
+def test_a_misspelt_text_gets_a_hint(tmp_path: Path, key: str, hint: str) -> None:
+    """The nearest key, or what the key must be called."""
+    row = {name: value for name, value in ROW.items() if name != "text"} | {key: "B", "refusal": None}
+    with pytest.raises(FileError) as caught:
+        list(read_rows(write_jsonl(tmp_path / "r.jsonl", [row])))
+    assert caught.value.hint.startswith(hint)
+
+
+def test_a_row_may_lack_a_text_for_a_reason(tmp_path: Path) -> None:
+    """An explicit null, a missing reply, one scored elsewhere, or one whose answer stands elsewhere."""
+    bare = {key: value for key, value in ROW.items() if key != "text"}
+    reasons = [{"text": None}, {"status": "missing"}, {"parsed": False}, {"refusal": "no"}, {"reasoning": "so"}]
+    reasons.append({"tool_calls": []})
+    path = write_jsonl(tmp_path / "r.jsonl", [{**bare, **reason} for reason in reasons])
+    assert [row.text for _, row in read_rows(path)] == [None] * 6
 
 
 def test_a_table_of_cells(tmp_path: Path) -> None:

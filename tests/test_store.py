@@ -569,6 +569,7 @@ READERS: dict[str, tuple[Callable[[Store], Any], Any]] = {
     "cells": (lambda s: s.cells()[2], CellKey("m", "t", "json", "none")),
     "totals": (lambda s: [(t.answered, t.missing, t.truncated) for t in s.totals().values()], [(1, 1, 0), (1, 0, 1)]),
     "tallies": (lambda s: s.tallies(1), [(1, 1, 1, 1, 1), (2, 1, 1, 0, 0)]),
+    "values": (lambda s: (s.values(1, 1), s.values(1, 2)), ([(1, "B", 1)], [(1, None, 1)])),
     "reasons": (lambda s: s.reasons(1), {2: {"truncated": 1}}),
     "given_cells": (lambda s: s.given_cells(), {3: (40, 0.5, 0.75)}),
     "spreads": (lambda s: s.spreads(), [(100, 102, 101.0)]),

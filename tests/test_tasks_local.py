@@ -182,11 +182,28 @@ def test_label_with_choices(write: Write) -> None:
     ]
 
 
-def test_json_answer(write: Write) -> None:
-    """An object is an answer only where the type is json; its numbers keep their digits."""
-    path = write('{"question": "q", "answer": {"b": 2, "a": 12345678901234567890}}\n')
-    assert read(path, "json").items[0].gold == '{"a":12345678901234567890,"b":2}'
-    assert str(refusal(path)).startswith(f"{path}:1: answer: one value is wanted")
+@pytest.mark.parametrize("answer_type", ["json", None])
+def test_json_answer(write: Write, answer_type: AnswerType | None) -> None:
+    """An object is a json answer, as itself or as text, named so or not; its numbers keep their digits."""
+    spelled = '{"b": 2.50, "a": 12345678901234567890}'
+    quoted = spelled.replace('"', '""')
+    for path in (
+        write(f'{{"question": "q", "answer": {spelled}}}\n{{"question": "r", "answer": {json.dumps(spelled)}}}\n'),
+        write(f'question,answer\nq,"{quoted}"\nr,"{quoted}"\n', "quiz.csv"),
+    ):
+        items = read(path, answer_type).items
+        assert {item.space for item in items} == {AnswerSpace("json")}
+        assert [item.gold for item in items] == ['{"a":12345678901234567890,"b":2.50}'] * 2
+
+
+def test_an_object_among_other_answers(write: Write) -> None:
+    """Of texts not all of which are objects none is json, and neither a choice nor a number can be an object."""
+    texts = [{"question": "q", "answer": '{"a": 1}'}, {"question": "r", "answer": '{"a": 1'}]
+    assert {item.space.type for item in read(write(lines(*texts))).items} == {"text"}
+    choice = write(lines({"question": "q", "choices": ["x", "y"], "answer": {"a": 1}}))
+    assert str(refusal(choice)).startswith(f"{choice}:1: answer: one value is wanted")
+    number = write(lines({"question": "q", "answer": {"a": 1}}))
+    assert str(refusal(number, "number")).startswith(f"{number}:1: answer: one value is wanted")
 
 
 # Literals ------------------------------------------------------------------------------------------------------

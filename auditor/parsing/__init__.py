@@ -5,7 +5,7 @@
 
 from auditor.parsing.gold import gold_reply
 from auditor.parsing.reader import Reader, compile_parser, explain
-from auditor.parsing.steps import STEPS
+from auditor.parsing.steps import explained
 from auditor.parsing.values import canonical, is_correct
 
-__all__ = ["STEPS", "Reader", "canonical", "compile_parser", "explain", "gold_reply", "is_correct"]
+__all__ = ["Reader", "canonical", "compile_parser", "explain", "explained", "gold_reply", "is_correct"]

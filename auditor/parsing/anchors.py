@@ -33,7 +33,7 @@ _BEFORE = re.compile(
     (?:(?:the|my|our|your)\ )? (?:(?:final|correct|right|best|most\ likely)[ _\-])? \Z""",
     re.I | re.M | re.X,
 )
-_COLON = re.compile(r"[ \t*_`\"']{0,6}[:=：]")
+_COLON = re.compile(r"[ \t*_`\"']{0,6}(?:[:=：]|-{1,2}>|=>|→)")
 _VERB = re.compile(
     r"[ \t*]{1,4}(?:is|would be|should be|must be|will be|seems to be|appears to be)"
     r"(?: (?:therefore|thus|likely|most likely|clearly))?[ \t]{0,2}:?(?: (?:option|choice|letter))?[ \t]{1,2}(?=\S)",
@@ -54,6 +54,12 @@ _BOXED = re.compile(r"\\boxed\s?\{((?:[^{}]|\{[^{}]{0,100}+\}){0,120}+)\}")
 _CJK = re.compile(
     r"(?<![不非没沒未勿別别])(?:答案|选择|選擇|选|選|正解|答え|정답)[是为為は은는이가]?\s{0,2}[:：]?\s{0,2}"
 )
+_CHOSEN = re.compile(
+    r"(?:^|[.!?;,:][ \t]) {0,2}(?:(?:but|so|and|thus|therefore|hence),? )?(?:I|We|I'd|I would|I will|I'll) "
+    r"(?:choose|pick|select|go with|opt for|say|answer)(?: (?:option|choice|answer|letter))?:? (?=\S)",
+    re.I | re.M,
+)
+_KEY_VALUE = re.compile(r"[A-Za-z_][\w \-]{0,40}:(?:\s|\Z)")
 _LAST_LABELLED = re.compile(r"(?:#{1,6}|[A-Za-z]{1,12} ?[:=])[ \t]{0,4}(.+)")
 _GAP = re.compile(r"\s{0,8}")
 _PARAGRAPH_END = re.compile(r"\s{0,8}\Z|[ \t]{0,8}\n[ \t]{0,8}\n")
@@ -68,6 +74,7 @@ class _Words(Struct, frozen=True):
     cue: re.Pattern[str]
     tag: re.Pattern[str]
     marker: re.Pattern[str]
+    row: re.Pattern[str]
     demanded: str
     """The key as the contract demands it, where it demands one."""
     name: str
@@ -87,6 +94,10 @@ def _words(field: str, answer_type: AnswerType, demanded: bool) -> _Words:
         re.compile(rf"(?:{_spellings(field, 'answer', *_SYNONYMS.get(answer_type, ()))})(?!\w)"),
         re.compile(rf"<(?:{name}|answer)>([^<]{{0,400}}+)(?:</(?:{name}|answer)>|\Z)", re.I),
         re.compile(rf"\[\[ ?## ?(?:{name}) ?## ?\]\]\s{{0,4}}([^\[\n]{{0,400}})", re.I),
+        re.compile(
+            rf"^[ \t]{{0,4}}\|[ \t*`]{{0,6}}(?:{name}|answer)[ \t*`]{{0,6}}\|([^|\n]{{1,400}})\|[ \t]{{0,4}}$",
+            re.I | re.M,
+        ),
         f"{field}: " if demanded else "",
         "key_variant" if demanded else "answer_cue",
     )
@@ -144,7 +155,7 @@ def _colon(text: str, line: str, end: int, needed: tuple[str, ...]) -> Iterator[
     gap = _GAP.match(text, end)
     start = gap.end() if gap else end
     next_end = _line_end(text, start)
-    if next_end > start and _PARAGRAPH_END.match(text, next_end):
+    if next_end > start and not _KEY_VALUE.match(text, start) and _PARAGRAPH_END.match(text, next_end):
         yield Found(text[start:next_end], (*needed, "next_line"), end=next_end)
 
 
@@ -165,6 +176,9 @@ def _marked(text: str, words: _Words) -> Iterator[Found]:
     if "[[" in text:
         for match in words.marker.finditer(text):
             yield Found(match[1], ("field_marker",), end=match.end())
+    if "|" in text:
+        for match in words.row.finditer(text):
+            yield Found(match[1], ("table",), end=match.end())
 
 
 def _boxes(text: str) -> Iterator[Found]:
@@ -174,6 +188,11 @@ def _boxes(text: str) -> Iterator[Found]:
 
 
 def _phrases(text: str, space: AnswerSpace) -> Iterator[Found]:
+    if space.labels and ("I" in text or "We " in text or "i " in text):
+        for match in _CHOSEN.finditer(text):
+            end = _line_end(text, match.end())
+            sentence = _sentence(text[match.end() : min(end, match.end() + _LONGEST_SENTENCE)])
+            yield Found(sentence, ("answer_cue",), firm=False, end=end)
     if space.type == "choice" and (" is " in text or " would be " in text):
         for match in _IS_RIGHT.finditer(text):
             if _BEFORE_LABEL.search(text, max(0, match.start() - 40), match.start()):

@@ -15,10 +15,16 @@ _CLOSE = re.compile(rf"</{_THINK}>|\[/THINK\]", re.I)
 _OTHER_CLOSE = re.compile(r"</[\w:|\-]{1,20}>\s{0,20}(?=<answer>[^<]{0,400}</answer>\s{0,20}\Z)", re.I)
 
 
+_CHANNELS = ("<|channel|>", "<|start|>")
+_FINAL = "<|channel|>final<|message|>"
+
+
 def drop_leading_think(state: State) -> State | Outcome:
     """Drops reasoning that opens the reply (`<think>...</think>` and its kin, also without the opening tag); text
     inside it is never read."""
     text, place = state.text, 0
+    if text.startswith(_CHANNELS) and (final := text.rfind(_FINAL)) >= 0:
+        return with_text(state, text[final + len(_FINAL) :], "think_block")
     while opening := _OPEN.match(text, place):
         closing = _CLOSE.search(text, opening.end()) or _OTHER_CLOSE.search(text, opening.end())
         if closing is None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from auditor.parsing import numbers
+from auditor.parsing.language import UNDECLARED, Language
 from auditor.parsing.numbers import Reading
 from auditor.parsing.peel import BLANK, layers
 from auditor.parsing.values import Index, boolean, fold, fold_text, index, json_value
@@ -37,15 +38,22 @@ _NULLISH = re.compile(
 _PREFIX = re.compile(r"(?:the\s)?(?:option|choice|answer|letter)\s(?=\S)", re.I)
 _LABEL_BRACKET = re.compile(r"([^\s().:\],;]{1,12})\s(\()(.+)\)")
 _LABEL_TEXT = re.compile(r"\(?([^\s().:\]\-–—,;]{1,12})(\)\.?|[.:\]]|\s[-–—])[ \t]{0,4}(\S.*)")
-_CLAUSE = re.compile(r"([^\s().:,;]{1,12})[.,;:]?\s{1,4}(?:because|since|due to)\b", re.I)
+_CLAUSE = re.compile(r"([^\s().:,;]{1,12})([.,;:]?)\s{1,4}(?:because|since|due to)\b", re.I)
 _IS_RIGHT = re.compile(
     r"\(?([^\s().:,;]{1,12})\)?\s(?:is|would be)\s(?:the\s)?(?:correct|right|best)"
     r"(?:\s(?:answer|option|choice|one))?[.!]?",
     re.I,
 )
-_LIST = re.compile(r"\s*(?:,|/|&|\||\band\b|\bor\b)\s*", re.I)
+_LIST = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b)\s*", re.I)
+_EITHER = re.compile(r"(?:either|both|maybe|perhaps) ", re.I)
+_REASON = re.compile(r",? (?:because|since|due to)\b", re.I)
+_TEXT_LABEL = re.compile(r"(.+?) ?\(([^()\s]{1,12})\)")
 _BECAUSE = re.compile(r"(?:because|since|due to)\b", re.I)
-_TRUTH = re.compile(r"(true|false|yes|no)(?=[.,!;:\n]|\s[-–—]\s)(?!\.?\s{0,4}[0-9])(.*)", re.I | re.S)
+_TRUTH = re.compile(r"(true|false|yes|no)[*_`]{0,3}(?=[.,!;:\n]|\s[-–—]\s)(?!\.?\s{0,4}[0-9])(.*)", re.I | re.S)
+_BOTH = re.compile(
+    r"(?:either )?(?:true|yes)(?:/| or | and )(?:false|no)\b|(?:either )?(?:false|no)(?:/| or | and )(?:true|yes)\b",
+    re.I,
+)
 _NOTHING: tuple[str, ...] = ()
 _OPPOSITE = {
     "true": re.compile(
@@ -59,14 +67,20 @@ _OPPOSITE = {
 }
 
 
-def read_value(text: str, space: AnswerSpace, exact_case: bool = False) -> Reading | None:
+def read_value(
+    text: str, space: AnswerSpace, exact_case: bool = False, language: Language = UNDECLARED
+) -> Reading | None:
     """What a whole string says, in the terms of a space; several values when more than one could be meant.
 
     `exact_case` is for phrases in prose, where `a` and `i` are words.
     """
     if len(text) > LONGEST:
         return None
-    return _READERS[space.type](text, space, exact_case)
+    if language is UNDECLARED:
+        return _READERS[space.type](text, space, exact_case)
+    plain = language.plain(text, space.type)
+    reading = _READERS[space.type](plain, space, exact_case)
+    return reading if reading is None or plain == text else Reading(reading.values, ("language", *reading.needed))
 
 
 def is_placeholder(text: str) -> bool:
@@ -86,7 +100,7 @@ def _named(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
     for bare, needed in layers(text) if len(text) <= names.longest + _ROOM else ():
         if reading := _whole(bare, names, exact_case):
             return Reading(reading.values, needed + reading.needed)
-    reading = _in_words(bare, names, exact_case) if space.type == "choice" else None
+    reading = (_in_words if space.type == "choice" else _label_in_words)(bare, names, exact_case)
     return reading and Reading(reading.values, needed + reading.needed)
 
 
@@ -115,7 +129,9 @@ def _in_words(text: str, names: Index, exact_case: bool) -> Reading | None:
     if match := _PREFIX.match(text):
         bare = text[match.end() :]
         reading = _whole(bare, names, True) or _in_words(bare, names, True)
-        return reading and Reading(reading.values, ("label_prefix", *reading.needed))
+        # "Option 4" is the fourth as well as the one that says 4.
+        other = (bare,) if reading and "option_text" in reading.needed and bare.isdecimal() else ()
+        return reading and Reading((*reading.values, *other), ("label_prefix", *reading.needed))
     if labels := _listed(text, names):
         return Reading(labels, ("list",))
     if match := _IS_RIGHT.fullmatch(text):
@@ -123,15 +139,36 @@ def _in_words(text: str, names: Index, exact_case: bool) -> Reading | None:
         return Reading((label,), ("explanation",)) if label else None
     if match := _CLAUSE.match(text):
         # "A" and "I" before a clause are words too often.
-        label = None if match[1] in ("A", "I") else _label(match[1], names, exact_case=True)
+        is_word = match[1] == "I" or (match[1] == "A" and not match[2])
+        label = None if is_word else _label(match[1], names, exact_case=True)
         return Reading((label,), ("explanation",)) if label else None
+    if reading := _before_reason(text, names):
+        return reading
+    if (match := _TEXT_LABEL.fullmatch(text)) and (owners := names.texts.get(fold_text(match[1]))):
+        label = _label(match[2], names, exact_case=True)
+        return Reading(tuple(dict.fromkeys((label, *owners))), ("letter_and_text",)) if label else None
     match = _LABEL_TEXT.fullmatch(text) or _LABEL_BRACKET.fullmatch(text)
     label = _label(match[1], names, exact_case) if match else None
     return _with_text(label, match[2].strip(), match[3], match[1], names) if match and label else None
 
 
+def _label_in_words(text: str, names: Index, exact_case: bool) -> Reading | None:
+    """The string is a label with a reason after it, or a list of labels."""
+    labels = _listed(text, names)
+    return Reading(labels, ("list",)) if labels else _before_reason(text, names)
+
+
+def _before_reason(text: str, names: Index) -> Reading | None:
+    """`copper, since it conducts`: the name before the reason; a letter alone is `_CLAUSE`'s."""
+    match = _REASON.search(text, 2, names.longest + 2)
+    reading = _whole(text[: match.start()], names, True) if match and match.start() > 1 else None
+    return reading and Reading(reading.values, (*reading.needed, "explanation"))
+
+
 def _listed(text: str, names: Index) -> tuple[str, ...]:
     """The labels in `B and C`, `A/B`; none when anything else is in it."""
+    if match := _EITHER.match(text):
+        text = text[match.end() :]
     parts = [part.strip("() ") for part in _LIST.split(text)] if len(text) < 80 else []
     if len(parts) < 2:
         return ()
@@ -165,7 +202,7 @@ def _boolean(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
             return Reading((truth,), needed if bare == truth else (*needed, "boolean_word"))
     match = _TRUTH.match(bare)
     if match is None:
-        return None
+        return Reading(("true", "false"), ("list",)) if _BOTH.match(bare) else None
     truth = boolean(match[1]) or ""
     values = ("true", "false") if _OPPOSITE[truth].search(match[2]) else (truth,)
     return Reading(values, (*needed, "explanation"))

@@ -7,10 +7,21 @@ import re
 
 from auditor.parsing import anchors, objects
 from auditor.parsing.contracts import FENCE, exact_contract
+from auditor.parsing.language import Language
 from auditor.parsing.loose import is_nullish, is_placeholder, read_value
 from auditor.parsing.numbers import Reading
 from auditor.parsing.peel import BLANK
-from auditor.parsing.state import Found, State, ambiguous, not_there, parsed, unparseable, with_found, with_text
+from auditor.parsing.state import (
+    Found,
+    State,
+    ambiguous,
+    not_there,
+    parsed,
+    unparseable,
+    with_found,
+    with_language,
+    with_text,
+)
 from auditor.parsing.values import exact
 from auditor.records import AnswerType, Outcome, Reason
 
@@ -23,8 +34,10 @@ _REFUSAL = re.compile(
     re.I,
 )
 _TAKEN_BACK = re.compile(
-    r"(?:^|[.!?\n,]\s{0,4})(?:but |oh,? |hmm,? )?(?:wait|actually|scratch that|on second thought|correction"
-    r"|let me correct|i was wrong|that(?:'s| is) (?:wrong|not right|incorrect))\b",
+    r"(?:^|[.!?\n,:]\s{0,4})(?:but |oh,? |hmm,? |no,? |please )?(?:wait|actually|scratch that|scrap that"
+    r"|on second thought|on reflection|correction|let me correct|disregard|ignore (?:that|this|the above|my)"
+    r"|(?:i was|i am|i'm) wrong|i (?:withdraw|retract|take (?:that|this|it) back|no longer (?:stand by|believe|think))"
+    r"|that(?:'s| is| was) (?:wrong|not right|incorrect))\b",
     re.I,
 )
 _LINES = 60
@@ -38,6 +51,14 @@ _DOUBTFUL: dict[AnswerType, frozenset[str]] = {
     "json": frozenset(),
 }
 """What a first line may not need: "3 eggs" and "1." open an explanation more often than they are the answer."""
+
+
+class DeclareLanguage(Language, frozen=True, forbid_unknown_fields=True):
+    """Declares words for `true` and `false` beside true, yes, false and no (`Nein`), in any case; `decimal_comma` says
+    that 1.234,56 is a number."""
+
+    def __call__(self, state: State) -> State | Outcome:
+        return with_language(state, self)
 
 
 def strict_first(state: State) -> State | Outcome:
@@ -96,9 +117,17 @@ def _everywhere(state: State) -> list[Found] | None:
     found += cues
     if state.contract.kind == "text":
         return found + _leading(state.text, state)
-    firm = [each for each in found if each.firm]
+    firm = [each for each in found if each.firm] or _unclosed(state)
     # Any words would do for a text: a sentence that starts like an answer proves nothing there.
     return firm or ([] if state.space.type == "text" else found or _bare(state))
+
+
+def _unclosed(state: State) -> list[Found]:
+    """The answer of an object that is the reply's end and only lacks its closing brace."""
+    bare = state.text.strip(BLANK)
+    if state.contract.kind != "json" or not bare.startswith("{") or bare.endswith("}"):
+        return []
+    return objects.cut_off(bare, state.contract, "unclosed")
 
 
 def _blocks(text: str, state: State) -> tuple[list[Found], str]:
@@ -110,7 +139,7 @@ def _blocks(text: str, state: State) -> tuple[list[Found], str]:
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     for mark, end in zip(marks, ends, strict=False):
         inner = text[mark.end() : end].strip(BLANK) if mark[0].casefold() == state.contract.begin.casefold() else ""
-        if inner and ":" not in inner and read_value(inner, state.space) is not None:
+        if inner and ":" not in inner and read_value(inner, state.space, language=state.language) is not None:
             found.append(Found(inner, ("field_missing",), end=end))
     return found, pattern.sub(lambda mark: "\n".rjust(len(mark[0])), text)
 
@@ -118,7 +147,7 @@ def _blocks(text: str, state: State) -> tuple[list[Found], str]:
 def _leading(text: str, state: State) -> list[Found]:
     """A reply that is a value, or whose first line is one and an explanation follows."""
     whole = text.strip(BLANK)
-    if read_value(whole, state.space) is not None:
+    if read_value(whole, state.space, language=state.language) is not None:
         return [Found(text, end=len(text))]
     head, _, tail = whole.partition("\n")
     first = _line_value(head, state)
@@ -131,13 +160,13 @@ def _leading(text: str, state: State) -> list[Found]:
 
 
 def _line_value(line: str, state: State) -> Reading | None:
-    reading = read_value(line, state.space, exact_case=True) if len(line) <= 300 else None
+    reading = read_value(line, state.space, True, state.language) if len(line) <= 300 else None
     return None if reading is None or _DOUBTFUL[state.space.type].intersection(reading.needed) else reading
 
 
 def _bare(state: State) -> list[Found]:
     """The whole reply, if it is nothing but a value."""
-    reading = read_value(state.text, state.space)
+    reading = read_value(state.text, state.space, language=state.language)
     if reading is None or "explanation" in reading.needed:
         return []
     return [Found(state.text, ("bare_answer",), end=len(state.text))]
@@ -179,7 +208,7 @@ def one_value(state: State) -> State | Outcome:
     """Reads every piece that was found as a value of the task; gives it when exactly one distinct value is left."""
     if len(state.found) > anchors.MOST:
         return unparseable("conflicting_answers")
-    readings = [(each, read_value(each.text, state.space, exact_case=not each.firm)) for each in state.found]
+    readings = [(each, _read(each, state)) for each in state.found]
     values = [value for _, reading in readings if reading for value in reading.values]
     unread = [each.text.strip(BLANK) for each, reading in readings if reading is None and each.firm]
     unread = [text for text in unread if text and not is_placeholder(text)]
@@ -192,6 +221,12 @@ def one_value(state: State) -> State | Outcome:
     each, reading = next((each, reading) for each, reading in readings if reading)
     needed = (*state.needed, *each.needed, *reading.needed)
     return parsed(values[0], needed or (_surroundings(state, each),))
+
+
+def _read(each: Found, state: State) -> Reading | None:
+    reading = read_value(each.text, state.space, not each.firm, state.language)
+    # `<true or false>` lists what the prompt asked for.
+    return None if reading and len(reading.values) > 1 and is_placeholder(each.text) else reading
 
 
 def _surroundings(state: State, each: Found) -> str:

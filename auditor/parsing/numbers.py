@@ -17,7 +17,8 @@ class Reading(Struct, frozen=True):
 
 CANONICAL = re.compile(r"(?!-0\Z)-?(?:0|[1-9][0-9]{0,499})(?:\.[0-9]{0,499}[1-9])?")
 
-_BODY = r"[0-9](?:[0-9.,\u00a0\u202f\u2009]{0,80}[0-9])?|\.[0-9]{1,80}"
+_SPACED = r"[1-9][0-9]{0,2}(?:[ ][0-9]{3}){1,8}(?![0-9])(?:\.[0-9]{1,80})?"
+_BODY = _SPACED + r"|[0-9](?:[0-9.,\u00a0\u202f\u2009]{0,80}[0-9])?|\.[0-9]{1,80}"
 _CURRENCY = r"(?:US)?\\?[$€£¥₹]|\b(?:USD|EUR|GBP)\b"
 _LARGEST_EXPONENT = 100
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
@@ -37,9 +38,10 @@ _LATEX_FRACTION = re.compile(r"([-+−]?)\\[dt]?frac ?\{([0-9]{1,40})\} ?\{([0-9
 _MIXED = re.compile(r"([-+−]?[0-9]{0,40}) ?([½⅓⅔¼¾⅕⅛⅜⅝])")
 _RANGE = re.compile(
     rf"(?:between |from |either )?([-−]?(?:{_BODY})) ?(?:-|–|—|\bto\b|\bor\b|\band\b|, |;) ?"
-    rf"([-−]?(?:{_BODY}))\b.{{0,40}}"
+    rf"([-−]?(?:{_BODY}))\b.{{0,40}}",
+    re.I,
 )
-_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:([,\u00a0\u202f\u2009])[0-9]{3})(?:\1[0-9]{3})*(?:\.[0-9]+)?")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:([, \u00a0\u202f\u2009])[0-9]{3})(?:\1[0-9]{3})*(?:\.[0-9]+)?")
 _PLAIN = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+")
 
 _NO_UNIT = frozenset(
@@ -116,7 +118,7 @@ def _bodies(body: str) -> tuple[str, ...]:
     if _PLAIN.fullmatch(body):
         return (body,)
     if _THOUSANDS.fullmatch(body):
-        return (re.sub("[,\u00a0\u202f\u2009]", "", body),)
+        return (re.sub("[, \u00a0\u202f\u2009]", "", body),)
     european, english = body.replace(".", "").replace(",", "."), body.replace(",", "")
     both = tuple(reading for reading in (european, english) if _PLAIN.fullmatch(reading))
     return both if len(both) == 2 else ()

@@ -16,6 +16,9 @@ from auditor.records import AnswerSpace, Contract, Reason
 _KEY = re.compile(r"[\W_]+")
 _EATEN = re.compile(r"[\x08\x0c](?=[a-z])|\t(?=(?:ext|imes|frac)\b)")
 _ATE = {"\x08": "\\b", "\x0c": "\\f", "\t": "\\t"}
+_LEVELS = 3
+_INNER = frozenset({"value", "label", "letter", "option", "choice", "text"})
+"""What an object in the answer's place calls the answer."""
 _SAMPLE = frozenset({"example", "sample", "schema", "format", "properties", "input", "question"})
 
 Read = tuple[list[Found], Reason | None]
@@ -61,18 +64,29 @@ def _format(contract: Contract) -> tuple[str, ...]:
 def answers(value: Pairs, needed: tuple[str, ...], contract: Contract, space: AnswerSpace, end: int) -> Read:
     """What stands in an object where the answer should."""
     if space.type == "json" and contract.answer_path is None:
-        return [Found(strictjson.dumps(value), needed, end=end)], None
+        # With a key that comes twice, two values could be meant.
+        both = dict.fromkeys(map(strictjson.dumps, (value, strictjson.firsts(value))))
+        again = ("duplicate_field",) if len(both) > 1 else ()
+        return [Found(text, (*needed, *again), end=end) for text in both], None
     if contract.answer_path is not None:
-        try:
-            under = [(strictjson.at(value, answer_path(contract)), needed)]
-        except LookupError:
-            return [], "missing_key"
+        under = list(_at(value, needed, strictjson.pointer(contract.answer_path)))
     else:
         under = list(_under(value, needed, contract.field)) or list(_wrapped(value, needed, contract.field))
     if not under:
         return [], "missing_key"
     found = [piece for answer, names in under for piece in _pieces(answer, names, contract.field, space, end)]
     return found, None if found else "wrong_type"
+
+
+def _at(value: Pairs, needed: tuple[str, ...], path: list[str]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Every value at a path of keys (twice the same key is both), or with levels of it left out."""
+    found = list(strictjson.all_at(value, path))
+    if found:
+        yield from ((one, (*needed, *(("duplicate_field",) if len(found) > 1 else ()))) for one in found)
+        return
+    flat = [list(strictjson.all_at(value, keys)) for keys in (path[:1], path[-1:])] if len(path) > 1 else []
+    for one in (one for found in flat for one in found if strictjson.scalar(one) is not None):
+        yield one, (*needed, "key_variant")
 
 
 def _under(value: Pairs, needed: tuple[str, ...], field: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
@@ -88,15 +102,22 @@ def _under(value: Pairs, needed: tuple[str, ...], field: str) -> Iterator[tuple[
 
 
 def _wrapped(value: Pairs, needed: tuple[str, ...], field: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    if len(value) == 1 and isinstance(value[0][1], Pairs) and value[0][0].casefold() not in _SAMPLE:
-        yield from _under(value[0][1], (*needed, "wrapped"), field)
+    for _ in range(_LEVELS):
+        if len(value) != 1 or not isinstance(value[0][1], Pairs) or value[0][0].casefold() in _SAMPLE:
+            return
+        value = value[0][1]
+        if under := list(_under(value, (*needed, "wrapped"), field)):
+            yield from under
+            return
 
 
 def _pieces(answer: Any, needed: tuple[str, ...], field: str, space: AnswerSpace, end: int) -> Iterator[Found]:
     if space.type == "json":
         yield Found(strictjson.dumps(answer), needed, end=end)
     elif isinstance(answer, Pairs):
-        for inner, names in _under(answer, (*needed, "nested"), field):
+        names = (*needed, "nested")
+        inside = list(_under(answer, names, field)) or [(one, names) for key, one in answer if key.casefold() in _INNER]
+        for inner, names in inside:
             if (text := strictjson.scalar(inner)) is not None:
                 yield Found(text, names, end=end)
     elif isinstance(answer, list):
@@ -111,15 +132,14 @@ def _pieces(answer: Any, needed: tuple[str, ...], field: str, space: AnswerSpace
         yield Found(whole, needed if whole == text else (*needed, "eaten_escape"), end=end)
 
 
-def cut_off(text: str, contract: Contract) -> list[Found]:
-    """What the fields of an object say that were closed before the reply was cut."""
+def cut_off(text: str, contract: Contract, name: str = "truncated") -> list[Found]:
+    """What the fields of an object say that were closed before it broke off."""
     start = text.find("{")
-    if start < 0 or contract.answer_path is not None:
-        return []
+    wanted = tuple(strictjson.pointer(answer_path(contract)))
     found = []
-    for key, literal in relaxed.closed_values(text, start):
-        loaded = relaxed.load(f"{{{key}: {literal}}}")
-        if loaded and loaded[0] and loaded[0][0][0] == contract.field:
-            value = strictjson.scalar(loaded[0][0][1])
-            found += [] if value is None else [Found(value, ("truncated", *loaded[1]), end=len(text))]
+    for path, literal in relaxed.closed_values(text, start) if start >= 0 else ():
+        loaded = relaxed.load(literal) if path == wanted else None
+        value = strictjson.scalar(loaded[0]) if loaded else None
+        if loaded and value is not None:
+            found.append(Found(value, (name, *loaded[1]), end=len(text)))
     return found

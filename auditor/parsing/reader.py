@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from msgspec import Struct
 
-from auditor.errors import UsageError, unknown
+from auditor.errors import FileError, UsageError
 from auditor.parsing.paper import appendix_b, does_not_apply
 from auditor.parsing.state import State, Step, not_there, start
-from auditor.parsing.steps import STEPS
+from auditor.parsing.steps import step_of
 from auditor.records import AnswerSpace, Contract, Outcome, Parser, Reply
 
 
@@ -16,6 +18,8 @@ class Reader(Struct, frozen=True):
 
     name: str
     steps: tuple[Step, ...]
+    faults: Callable[[], Mapping[str, int]] = dict
+    """Why it gave no reading (`parser_error`) of how many replies, where it can tell."""
 
     def read(self, reply: Reply, contract: Contract, space: AnswerSpace) -> Outcome:
         """What the reply says under the contract, as a value of the space; total, in time linear in the text."""
@@ -33,20 +37,29 @@ class Reader(Struct, frozen=True):
 
 
 def compile_parser(parser: Parser) -> Reader:
-    """The reader for a parser file. Raises `UsageError` for a step that does not exist, or when there are none."""
-    if not parser.steps:
-        raise UsageError(f"parser {parser.name!r} has no steps", f"known: {', '.join(sorted(STEPS))}")
-    for name in parser.steps:
-        if name not in STEPS:
-            raise unknown("parser step", name, STEPS, f"in parser {parser.name!r}")
-    return Reader(parser.name, tuple(STEPS[name] for name in parser.steps))
+    """The reader for a parser file. Raises `FileError` for a step that does not exist or cannot be told what it is."""
+    return Reader(parser.name, tuple(_compiled(parser, number) for number in range(len(parser.steps))))
 
 
-def explain(parser: Parser, reply: Reply, contract: Contract, space: AnswerSpace) -> list[tuple[str, str]]:
+def _compiled(parser: Parser, number: int) -> Step:
+    spec = parser.steps[number]
+    where = f"parser {parser.name!r}, step {number + 1}"
+    try:
+        return step_of(spec)
+    except UsageError as error:
+        raise FileError(parser.path, f"{where}: {error.message}", error.hint) from None
+    except ValueError as error:
+        raise FileError(parser.path, f"{where} ({spec.name}): {error}") from None
+
+
+def explain(
+    parser: Parser, reader: Reader, reply: Reply, contract: Contract, space: AnswerSpace
+) -> list[tuple[str, str]]:
     """What each step did with a reply, as (step, one short sentence), up to the step that ended it."""
     told: list[tuple[str, str]] = []
     state = start(reply, contract, space)
-    for name, step in zip(parser.steps, compile_parser(parser).steps, strict=True):
+    names = [spec.name for spec in parser.steps]
+    for name, step in zip(names, reader.steps, strict=True):
         after = step(state)
         if isinstance(after, Outcome):
             return [*told, (name, _ending(after))]
@@ -73,4 +86,6 @@ def _change(before: State, after: State) -> str:
     if after.found != before.found:
         pieces = " and ".join(repr(each.text[:60]) for each in after.found[:4])
         return f"found {pieces}" + (f" ({names})" if names else "")
-    return f"dropped {names}" if names else "changed the text"
+    if after.text != before.text:
+        return f"left {after.text[:60]!r}" + (f" ({names})" if names else "")
+    return f"noted {names}" if names else "nothing to do"

@@ -165,22 +165,26 @@ def _close(text: str, start: int) -> int | None:
     return None
 
 
-def closed_values(text: str, start: int) -> list[tuple[str, str]]:
-    """The (key, literal) pairs of an object that was cut off, as far as their values are closed: a string by its
-    quote, anything else by what follows it."""
+def closed_values(text: str, start: int) -> list[tuple[tuple[str, ...], str]]:
+    """The (keys, literal) of every value of an object that broke off, as far as they are closed: a string by its quote,
+    anything else by what follows it; nothing else than a comma or a closing brace may follow."""
     tokens = _tokens(text, start, start + _LONGEST_SPAN)
-    depth, found = 0, []
+    keys: list[str | None] = []
+    found = []
     for place, match in enumerate(tokens):
-        token = match[0]
-        if match.lastgroup == "open":
+        token, kind = match[0], match.lastgroup
+        if kind == "open" or len(keys) > _DEEPEST:
             break
-        depth += 1 if token in ("{", "[") else -1 if token in ("}", "]") else 0
-        if depth != 1 or match.lastgroup != "string" or place + 2 >= len(tokens) or tokens[place + 1][0] != ":":
-            continue
-        value = tokens[place + 2]
-        closed = value.lastgroup == "string" or (value.lastgroup == "word" and place + 3 < len(tokens))
-        if closed:
-            found.append((token, value[0]))
+        if token in ("{", "["):
+            keys.append(None)
+        elif token in ("}", "]"):
+            keys = keys[:-1] or [None]
+        elif kind in ("string", "single", "word") and place > 1 and tokens[place - 1][0] == ":" and keys:
+            after = tokens[place + 1][0] if place + 1 < len(tokens) else ""
+            if after in (",", "}") or (not after and kind != "word"):
+                found.append((tuple(key or "" for key in keys), token))
+        elif kind in ("string", "single", "word") and keys and place + 1 < len(tokens) and tokens[place + 1][0] == ":":
+            keys[-1] = token.strip("\"'")
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from auditor.parsing.language import UNDECLARED, Language
 from auditor.records import AnswerSpace, Contract, Outcome, Reason, Reply
 
 CUT = frozenset({"length", "max_tokens"})
@@ -33,6 +34,7 @@ class State(Struct, frozen=True):
     cut: bool = False
     found: tuple[Found, ...] = ()
     needed: tuple[str, ...] = ()
+    language: Language = UNDECLARED
 
 
 Step: TypeAlias = Callable[[State], State | Outcome]
@@ -45,12 +47,21 @@ def start(reply: Reply, contract: Contract, space: AnswerSpace) -> State:
 
 def with_text(state: State, text: str, *needed: str) -> State:
     """The state with another text, and the tolerances that led to it."""
-    return State(text, state.reply, state.contract, state.space, state.cut, state.found, state.needed + needed)
+    return State(
+        text, state.reply, state.contract, state.space, state.cut, state.found, state.needed + needed, state.language
+    )
 
 
 def with_found(state: State, found: Iterable[Found]) -> State:
     """The state with pieces located."""
-    return State(state.text, state.reply, state.contract, state.space, state.cut, tuple(found), state.needed)
+    return State(
+        state.text, state.reply, state.contract, state.space, state.cut, tuple(found), state.needed, state.language
+    )
+
+
+def with_language(state: State, language: Language) -> State:
+    """The state with a language declared."""
+    return State(state.text, state.reply, state.contract, state.space, state.cut, state.found, state.needed, language)
 
 
 def parsed(value: str, needed: Iterable[str] = ()) -> Outcome:

@@ -109,6 +109,29 @@ def pointer(path: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in path.removeprefix("/").split("/")]
 
 
+def firsts(value: Any) -> Any:
+    """The value with the first of equal keys of every object, where `dumps` takes the last."""
+    if isinstance(value, Pairs):
+        return {key: firsts(one) for key, one in reversed(value)}
+    return [firsts(one) for one in value] if isinstance(value, list) else value
+
+
+def all_at(value: Any, keys: list[str]) -> list[Any]:
+    """Every value that a path leads to, more than one where an object holds a key twice."""
+    values = [value]
+    for key in keys:
+        values = [inner for one in values for inner in _inner(one, key)]
+    return values
+
+
+def _inner(value: Any, key: str) -> list[Any]:
+    if isinstance(value, Pairs):
+        return [inner for name, inner in value if name == key]
+    if isinstance(value, list) and key.isdecimal() and len(key) < 9:
+        return value[int(key) : int(key) + 1]
+    return []
+
+
 def at(value: Any, path: str) -> Any:
     """The value a JSON pointer leads to. Raises `LookupError` when there is none."""
     for token in pointer(path):

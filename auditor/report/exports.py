@@ -7,12 +7,13 @@ import io
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from auditor.errors import UsageError
+from auditor.errors import FileError, UsageError
 from auditor.report.aside import aside
 from auditor.report.tables import spreadsheet_safe
 
@@ -37,6 +38,23 @@ def write(records: Iterator[Record], to: Path | None) -> None:
             writers[to.suffix](records, file)
     except OSError as error:
         raise UsageError(f"--to {to}: {error.strerror}") from error
+
+
+@contextmanager
+def lines(path: Path | None) -> Iterator[Callable[[Record], object]]:
+    """Writes JSON Lines, record by record, to a file aside and renamed; nowhere without one. A pipe, a device or what
+    a link leads to is written as it is: a rename would take its place."""
+    if path is None:
+        yield lambda record: None
+        return
+    encoder = msgspec.json.Encoder()
+    with ExitStack() as stack:
+        try:
+            plain = not path.is_symlink() and (path.is_file() or not path.exists())
+            file = stack.enter_context(aside(path) if plain else path.open("wb"))
+        except OSError as error:
+            raise FileError(path, error.strerror or str(error)) from error
+        yield lambda record: file.write(encoder.encode(record) + b"\n")
 
 
 def _jsonl(records: Iterable[Record], file: IO[bytes]) -> None:

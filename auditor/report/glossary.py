@@ -44,6 +44,15 @@ TERMS = (
     ("Interval as in the paper", "95 % percentile bootstrap over tasks. Not calibrated: it covers less than it says."),
     ("Strict", "Reads only a reply that is exactly what the wrapper asked for."),
     ("Normalized", "Tolerates formatting around an answer, as long as exactly one answer remains."),
+    (
+        "Place",
+        "A model's place by its mean accuracy over tasks and wrappers under one parser, among the models of its arm "
+        "that were asked the same; models that tie share the better place.",
+    ),
+    (
+        "Change of places",
+        "Two models whose order by that accuracy is opposite under two parsers. Apparent: chance is not ruled out.",
+    ),
     ("Token spread", "Largest minus least prompt tokens over wrappers, divided by their mean, for one item and seed."),
     ("Matched", "The same measure over items whose token spread is at most 5 %."),
     (

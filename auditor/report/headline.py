@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from auditor.figures import ModelRow, RankingRow, Summary
-from auditor.report.card import Card, CardRow, cards, leading, pair, primary, subjects
+from auditor.report import parsers
+from auditor.report.card import Card, CardRow, cards, leading, primary, subjects
 from auditor.report.causes import why
 from auditor.report.enforced import brief
 from auditor.report.text import count, known, percent, plural, rate
@@ -15,30 +16,36 @@ NAMED = 3
 
 
 def headline(summary: Summary) -> tuple[str, ...]:
-    """Sentences for the top of a report: how far accuracy and readability move without enforcement, what enforcement
-    does, which model is first, what is missing."""
+    """Sentences for the top of a report: how far accuracy and readability move without enforcement, what another parser
+    makes of it, what enforcement does, which model is first, what is missing."""
     leads = leading(subjects(summary))
     found = [card for card in cards(summary) if card.subject in leads]
     if not found:
         return ("Nothing was measured.",)
     arms = {subject.arm for subject in leads}
-    told = (*_moves(summary, found), brief(summary), _first_place(summary, arms), _missing(summary))
+    told = (
+        *_moves(summary, found),
+        parsers.order(summary),
+        brief(summary),
+        _first_place(summary, arms),
+        _missing(summary),
+    )
     return tuple(part for part in told if part)
 
 
 def _moves(summary: Summary, found: Sequence[Card]) -> tuple[str, ...]:
-    first, *second = pair(summary.parsers)
+    first = primary(summary.parsers)
     unread = [card for card in found if _row(card, first).unread]
     read = [card for card in found if card not in unread]
     told = [_unread(unread, len(found), first)] if unread else []
     scored = [(card, _row(card, first).scores) for card in read if known(_row(card, first).scores.fsi)]
-    again = [_again(found, parser) for parser in second]
+    again = " ".join(parsers.scores(summary, [parser for parser in summary.parsers if parser != first]))
     if len(found) > NAMED:
-        return (*told, _move_of_many(scored, len(read), first), *again)
+        return (*told, _move_of_many(scored, len(read), first), again)
     told += [_move(card, scores, first) for card, scores in scored[:1]]
     told += [_also(card, scores) for card, scores in scored[1:]]
     told += [_unknown(summary, card) for card in read if not known(_row(card, first).scores.fsi)]
-    return (" ".join(told), _adjusted(scored), *again)
+    return (" ".join(told), _adjusted(scored), again)
 
 
 def _unread(unread: Sequence[Card], models: int, parser: str) -> str:
@@ -91,18 +98,6 @@ def _move_of_many(scored: Sequence[tuple[Card, ModelRow]], models: int, parser: 
         f"Across {plural(wrappers, 'wrapper')}, the accuracy of {plural(len(scored), 'model')} moves by "
         f"{rate(fsi[0], 2)} to {rate(fsi[-1], 2)} (FSI; most for {largest}){readable} {_under(parser)}."
     )
-
-
-def _again(found: Sequence[Card], parser: str) -> str:
-    values = [(card.subject.label, told) for card in found if (told := _scores(_row(card, parser)))]
-    return f"Read by the {parser} parser, the same replies give {_each(values, len(found))}." if values else ""
-
-
-def _scores(row: CardRow) -> str:
-    if row.unread:
-        return "hardly anything readable"
-    fsi, psi = row.scores.fsi, row.scores.psi
-    return f"FSI {rate(fsi, 2)} and PSI {rate(psi, 2)}" if known(fsi) and known(psi) else ""
 
 
 def _each(values: Sequence[tuple[str, str]], models: int) -> str:

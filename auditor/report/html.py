@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from auditor.figures import CellRow, RankingRow, ReplyExample, SensitivityRow, Summary
 from auditor.records import Message
-from auditor.report import enforced, text
+from auditor.report import enforced, fields, parsers, text
 from auditor.report.card import Card, Subject, cards, leading, pair, primary, subjects
 from auditor.report.causes import why
 from auditor.report.cells import ReasonTable, WrapperRows, by_task, by_wrapper, reason_tables
@@ -77,8 +77,11 @@ def render_html(summary: Summary, examples: Sequence[ReplyExample], study: Mappi
             headline=headline(summary),
             sections=[_model_section(summary, card) for card in cards(summary)],
             reasons=[_reason_section(table, shown) for table in reason_tables(summary)],
+            effect=parsers.effect(summary),
+            changes=summary.order_changes[: parsers.LISTED],
             contrasts=enforced.contrasts(summary),
             enforced=enforced.by_parser(summary),
+            fields=fields.by_parser(summary),
             places=places(summary),
             left_out=len(examples) - len(shown),
             sensitivity=_sensitivity(summary),

@@ -10,6 +10,7 @@ from auditor.report.card import Card, CardRow, Span, cards
 from auditor.report.cells import by_wrapper
 from auditor.report.enforced import contrasts, difference
 from auditor.report.headline import headline
+from auditor.report.parsers import unread
 from auditor.report.text import DASH, count, inline, interval, known, percent, rate, signed, signed_interval
 
 # An underscore inside a word is no emphasis; escaping it there would only hurt readers of the raw text.
@@ -22,6 +23,7 @@ def summary_markdown(summary: Summary) -> str:
     parts += _enforcement(summary)
     for card in cards(summary):
         parts += [f"### {escape(card.subject.label)}", _facts(summary, card), _card_table(card)]
+        parts += [escape(note) for note in [unread(card.rows)] if note]
         parts.append(_wrapper_table([cell for cell in summary.cells if card.subject.owns(cell)]))
     parts += [f"> {escape(caveat.message)}" for caveat in summary.warnings]
     return "\n\n".join(parts) + "\n"

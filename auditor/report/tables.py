@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from auditor.figures import CellRow, Summary
+from auditor.figures import CellRow, FieldRow, Summary
 
 _INTERVALS = ("accuracy_ci", "parseability_ci")
 # A spreadsheet runs a cell that begins like a formula, and names come from files and endpoints.
@@ -18,15 +18,24 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def cells_csv(summary: Summary) -> str:
     """One line per cell. An interval is two columns (`_low`, `_high`), `reasons` a JSON object, null an empty field."""
-    names = CellRow.__struct_fields__
-    head: list[object] = [column for name in names for column in _columns(name)]
-    rows = ([part for name in names for part in _fields(name, getattr(cell, name))] for cell in summary.cells)
-    return "".join(map(_line, (head, *rows)))
+    return _csv(CellRow, summary.cells)
+
+
+def fields_csv(summary: Summary) -> str:
+    """One line per cell and compared field of JSON answers, in the form of `cells_csv`."""
+    return _csv(FieldRow, summary.fields)
 
 
 def summary_json(summary: Summary) -> bytes:
     """`summary.json`: indented by two spaces; a number that is not finite is null."""
     return msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"
+
+
+def _csv(kind: type[CellRow] | type[FieldRow], rows: Iterable[CellRow | FieldRow]) -> str:
+    names = kind.__struct_fields__
+    head: list[object] = [column for name in names for column in _columns(name)]
+    lines = ([part for name in names for part in _fields(name, getattr(row, name))] for row in rows)
+    return "".join(map(_line, (head, *lines)))
 
 
 def _line(fields: Iterable[object]) -> str:

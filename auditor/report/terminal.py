@@ -15,6 +15,7 @@ from auditor.report.card import Card, CardRow, Span, cards, primary
 from auditor.report.cells import WrapperRows, by_wrapper, reason_tables
 from auditor.report.enforced import MEANINGS, under
 from auditor.report.headline import headline
+from auditor.report.parsers import unread
 from auditor.report.text import DASH, count, inline, interval, known, plural, rate
 
 NAME_WIDTH = 18
@@ -64,6 +65,8 @@ def _print_model(summary: Summary, card: Card, parsers: Sequence[str], console: 
     console.print()
     console.print(Text(inline(card.subject.label), style="bold"), Text(_facts(card)))
     console.print(_card_table([row for row in card.rows if row.parser in parsers]))
+    if note := unread([row for row in card.rows if row.parser in parsers]):
+        console.print(Text(f" {inline(note)}", style="dim"))
     rows = by_wrapper([cell for cell in summary.cells if card.subject.owns(cell)])
     for start in range(0, len(parsers), PARSERS_PER_TABLE):
         console.print(_wrapper_table(rows, parsers[start : start + PARSERS_PER_TABLE]))

@@ -58,8 +58,9 @@ def read_task(
 
     `columns` maps our field -> the file's column, for choices also several joined by `+`. The answer type is
     `answer_type`, else the row's own, else inferred for the whole task: choices make a choice; all of
-    true/false/yes/no a boolean; all numbers a number; at most 200 distinct answers, some of them repeated, a label
-    (the labels are all of them); anything else is text. Choices are shown as A, B, ...; labels of the source that
+    true/false/yes/no a boolean; all numbers a number; all JSON objects json; at most 200 distinct answers, some of them
+    repeated, a label (the labels are all of them); anything else is text. A JSON object that is no text is json by
+    itself. Choices are shown as A, B, ...; labels of the source that
     differ are kept in the column `choice_labels`. Raises FileError with the line, UsageError for an unknown field.
     """
     table = read_table(path)
@@ -104,13 +105,15 @@ def _refuse_missing(table: Table, field: str, names: tuple[str, ...]) -> None:
 
 
 def _entry(source: Source, row: Row, answer_type: AnswerType | None) -> Entry:
-    type_ = answer_type or _type(source, row)
+    choices = _choices(source, row)
+    is_object = choices is None and isinstance(source.value(row, "answer"), dict)
+    type_ = answer_type or _type(source, row) or ("json" if is_object else None)
     used = {name for names in source.columns.values() for name in names}
     return Entry(
         line=row.line,
         id=_scalar(source, row, "id") or f"{source.path.stem}-{row.line}",
         question=_question(source, row),
-        choices=_choices(source, row),
+        choices=choices,
         answer=_answer(source, row, type_),
         type=type_,
         group=_scalar(source, row, "group"),
@@ -203,6 +206,8 @@ def _inferred(entries: Sequence[Entry], canonical: Canonical) -> AnswerType:
         return "boolean"
     if all(canonical(answer, AnswerSpace("number")) is not None for answer in answers):
         return "number"
+    if all(answer.startswith("{") and canonical(answer, AnswerSpace("json")) is not None for answer in answers):
+        return "json"
     return "label" if len(set(answers)) <= MOST_LABELS and len(set(answers)) < len(answers) else "text"
 
 
