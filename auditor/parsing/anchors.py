@@ -40,6 +40,7 @@ _VERB = re.compile(
     re.I,
 )
 _SENTENCE_END = re.compile(r"[.!](?=[*\"'”)]{0,3}\s{0,4}\Z|\s+[A-Z]\w*\s+\w+\s+\w+)")
+_QUOTED = re.compile(r"[*_]{0,2}(?:\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”)")
 _IS_RIGHT = re.compile(
     r"\(?(?<!\w)([A-Z0-9]{1,2})\)? (?:is|would be) (?:the )?(?:correct|right|best)"
     r"(?: (?:answer|option|choice|one))?[.!]?$",
@@ -165,6 +166,9 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _sentence(line: str) -> str:
+    quoted = _QUOTED.match(line)
+    if quoted:
+        return quoted[0]
     end = _SENTENCE_END.search(line)
     return line[: end.start()] if end else line
 

@@ -12,7 +12,7 @@ from auditor.parsing import numbers
 from auditor.parsing.language import UNDECLARED, Language
 from auditor.parsing.numbers import Reading
 from auditor.parsing.peel import BLANK, layers
-from auditor.parsing.values import Index, boolean, fold, fold_text, index, json_value
+from auditor.parsing.values import Index, boolean, fold, fold_text, index, json_value, words
 from auditor.records import AnswerSpace
 
 LONGEST = 2000
@@ -183,6 +183,8 @@ def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> 
     for bare, _ in layers(rest):
         if owners := names.texts.get(fold_text(bare)):
             return Reading(tuple(dict.fromkeys((label, *owners))), ("letter_and_text",))
+    if _is_shortened(rest, label, names):
+        return Reading((label,), ("letter_and_text", "shortened"))
     # Without option texts to check against, "E. coli" and "A. Lincoln" must not be read as letters.
     initial = mark == "." and not (written.islower() and written not in ("a", "i"))
     if names.texts or initial or mark in ("-", "–", "—") or _mentions(rest, names, label):
@@ -190,9 +192,21 @@ def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> 
     return Reading((label,), ("letter_and_text",))
 
 
+def _is_shortened(text: str, label: str, names: Index) -> bool:
+    """At least half the words of the label's own text, in their order, and of no other's."""
+    said = words(text)
+    fitting = [other for other, own in names.words.items() if len(said) <= len(own) and _are_among(said, own)]
+    return fitting == [label] and len(said) >= max(2, (len(names.words[label]) + 1) // 2)
+
+
+def _are_among(said: list[str], own: tuple[str, ...]) -> bool:
+    rest = iter(own)
+    return all(word in rest for word in said)
+
+
 def _mentions(text: str, names: Index, label: str) -> bool:
-    words = frozenset(re.split(r"[^\w]+", text))
-    return any(word in names.exact and word != label for word in words)
+    found = frozenset(re.split(r"[^\w]+", text))
+    return any(word in names.exact and word != label for word in found)
 
 
 def _boolean(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:

@@ -40,7 +40,7 @@ _TAKEN_BACK = re.compile(
     r"|that(?:'s| is| was) (?:wrong|not right|incorrect))\b",
     re.I,
 )
-_LINES = 60
+_LINES, _LONGEST_LINE = 60, 600
 _EXPLAINED = ("explanation",)
 _DOUBTFUL: dict[AnswerType, frozenset[str]] = {
     "choice": frozenset({"explanation"}),
@@ -115,11 +115,32 @@ def _everywhere(state: State) -> list[Found] | None:
     if cues is None:
         return None
     found += cues
+    leading = _leading(state.text, state)
+    if found and _is_list(state.text, leading):
+        leading = []  # the options once more, before one of them is named
     if state.contract.kind == "text":
-        return found + _leading(state.text, state)
+        return found + leading
     firm = [each for each in found if each.firm] or _unclosed(state)
     # Any words would do for a text: a sentence that starts like an answer proves nothing there.
-    return firm or ([] if state.space.type == "text" else found or _bare(state))
+    if firm or state.space.type == "text":
+        return firm
+    if _is_begun(state):
+        return found
+    return found + [Found(each.text, ("bare_answer", *each.needed), False, each.end) for each in leading]
+
+
+def _is_list(text: str, leading: list[Found]) -> bool:
+    """Whether the text begins with two or more different values, line by line."""
+    first = [line.strip(BLANK) for line in text.strip(BLANK).split("\n", 2)[:2]]
+    return len(leading) > 1 and first == [each.text.strip(BLANK) for each in leading[:2]] and first[0] != first[1]
+
+
+def _is_begun(state: State) -> bool:
+    """Whether a field or a block is there, with nothing in it: then what stands before it is no answer."""
+    contract = state.contract
+    marks = (contract.begin, contract.end) if contract.kind == "block" else (f"{contract.field}:", f'{contract.field}"')
+    text = state.text.casefold()
+    return any(mark.casefold() in text for mark in marks)
 
 
 def _unclosed(state: State) -> list[Found]:
@@ -160,16 +181,8 @@ def _leading(text: str, state: State) -> list[Found]:
 
 
 def _line_value(line: str, state: State) -> Reading | None:
-    reading = read_value(line, state.space, True, state.language) if len(line) <= 300 else None
+    reading = read_value(line, state.space, True, state.language) if len(line) <= _LONGEST_LINE else None
     return None if reading is None or _DOUBTFUL[state.space.type].intersection(reading.needed) else reading
-
-
-def _bare(state: State) -> list[Found]:
-    """The whole reply, if it is nothing but a value."""
-    reading = read_value(state.text, state.space, language=state.language)
-    if reading is None or "explanation" in reading.needed:
-        return []
-    return [Found(state.text, ("bare_answer",), end=len(state.text))]
 
 
 def _nothing(state: State) -> Outcome:
@@ -200,7 +213,7 @@ def _located_cut(state: State) -> State | Outcome:
         return with_found(closed, (last,)) if last else unparseable("truncated")
     found = _everywhere(closed) or []
     # A sentence alone does not close an answer, but it may contradict one.
-    is_closed = any(each.firm or each.needed == _EXPLAINED for each in found)
+    is_closed = any(each.firm or "explanation" in each.needed for each in found)
     return with_found(closed, found) if is_closed else unparseable("truncated")
 
 

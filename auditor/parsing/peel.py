@@ -77,6 +77,11 @@ def _between(pairs: dict[str, str]) -> Callable[[str], str]:
     return undo
 
 
+def _opening_quote(text: str) -> str:
+    is_alone = text[:1] in _QUOTES and text[:1] not in text[1:] and _QUOTES[text[0]] not in text[1:]
+    return text[1:].strip(BLANK) if is_alone else text
+
+
 def _closing_bracket(text: str) -> str:
     return text[:-1] if text.endswith(")") and "(" not in text else text
 
@@ -97,6 +102,7 @@ _NAME = (
     ("punctuation", lambda text: text.rstrip(".,;:!。" + BLANK)),
     ("brackets", _between(_BRACKETS)),
     ("brackets", _closing_bracket),
+    ("quotes", _opening_quote),
 )
 
 

@@ -13,6 +13,7 @@ from auditor.records import AnswerSpace
 
 _TRUE = frozenset({"true", "yes", "1"})
 _FALSE = frozenset({"false", "no", "0"})
+_WORD = re.compile(r"\w+")
 _JOINTS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
 
@@ -24,6 +25,8 @@ class Index(Struct, frozen=True):
     texts: dict[str, tuple[str, ...]]
     booleans: dict[str, str]
     """`true` and `false` to labels, where the two labels are yes and no."""
+    words: dict[str, tuple[str, ...]]
+    """Label -> the words of its text."""
     longest: int
     """Characters in the longest name."""
 
@@ -38,6 +41,11 @@ def fold(text: str) -> str:
     return _JOINTS.sub(" ", text.casefold()).strip()
 
 
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case."""
+    return _WORD.findall(text.casefold())
+
+
 @lru_cache(maxsize=8192)
 def index(space: AnswerSpace) -> Index:
     """The names of a space; built once for each."""
@@ -48,6 +56,7 @@ def index(space: AnswerSpace) -> Index:
         _grouped(map(fold, space.labels), space.labels),
         _grouped(map(fold_text, space.texts), space.labels),
         two if len(two) == len(space.labels) == 2 else {},
+        {label: tuple(words(text)) for label, text in zip(space.labels, space.texts, strict=False)},
         max(map(len, (*space.labels, *space.texts)), default=0),
     )
 
