@@ -20,7 +20,7 @@ from auditor.records import Contract, Item, Outcome, Parser, Reply, Row, Wrapper
 from auditor.report import exports
 from auditor.report import outcomes as outcome_lines
 from auditor.report.value import Report
-from auditor.results import PLAIN_TEXT, finish, given, judged
+from auditor.results import PLAIN_TEXT, faults_of, finish, given, judged
 from auditor.results import outcomes as outcomes_of
 from auditor.store import Store
 from auditor.stored import StoredItem
@@ -175,6 +175,9 @@ def _parsed(
             right = judged(outcome, StoredItem(item.space, item.gold), contract)
             yield row, parser.name, outcome, right, compare.fields(outcome.value, item.gold, rules)
     _say_unknown(unknown, say)
+    for parser, reader in readers:
+        if faults := reader.faults():
+            say(f"{parser.name} gave {faults_of(faults)}")
 
 
 def hand_labels(path: Path, source: Path, wrappers: Sequence[str]) -> dict[Identity, Said]:

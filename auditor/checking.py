@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from auditor import catalogue, prepare, settings, tasks
+from auditor import catalogue, prepare, reading, settings, tasks
 from auditor.errors import AuditorError
 from auditor.parsing import Reader, canonical, compile_parser
 from auditor.records import AnswerSpace, Parser, ParserExample, Reply, Task, Wrapper, WrapperExample
@@ -50,6 +50,9 @@ def _check(path: Path, columns: set[str]) -> Iterator[Finding]:
         yield from _run(path)
     elif path.suffix == ".toml":
         yield from _toml(path, columns)
+    elif path.suffix in (".yaml", ".yml"):
+        for parser, _ in reading.readers([str(path)]):
+            yield Finding(str(path), True, f"parser {parser.name}, {len(parser.steps)} steps")
     else:
         task = _task(str(path))
         yield Finding(str(path), True, f"task of {len(task.items)} items, {task.items[0].space.type} answers")

@@ -38,7 +38,12 @@ Tasks = Annotated[
     str | None, typer.Option(help="Bundled or hub tasks, or files (.jsonl, .csv, .parquet), separated by commas.")
 ]
 Wrappers = Annotated[str | None, typer.Option(help="Wrapper names or .toml files, or all; separated by commas.")]
-Parsers = Annotated[str | None, typer.Option(help="Parser names or .toml files, separated by commas.")]
+Parsers = Annotated[
+    str | None,
+    typer.Option(
+        help="Parser names, .toml files, .yaml files of lm-eval, python:package.module:function."
+    ),
+]
 Seeds = Annotated[int | None, typer.Option(help="How many seeds: 0..K-1 are sent.  [default: 5; a local model: 2]")]
 Items = Annotated[int | None, typer.Option(help="Items per task, drawn by seed.  [default: 200; a local model: 10]")]
 MaxTokens = Annotated[

@@ -12,8 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent / "corpus"))
 
 from corpus import CONTRACTS, PARSERS, SPACES, Case, cases, filled, kind, said
+from parsing_samples import READERS
 
-from auditor.records import AnswerType, Reason
+from auditor.records import AnswerType, Reason, Reply
 
 CASES = list(cases())
 NOT_OURS = {"given", "parser_error"}
@@ -53,6 +54,21 @@ def test_the_corpus_covers_what_there_is() -> None:
         (name, without) for name in CONTRACTS for without in (False, True)
     }
     assert {case.told["space"] for case in CASES} == set(SPACES)
+
+
+WRAPPINGS = ("```\n{}\n```", "  {}\n\n", "Sure, here you go.\n\n{}", "{}\n\nI hope that helps.")
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_decoration_never_changes_a_value_to_another(wrapping: str) -> None:
+    """A fence, white space or a line of prose around a reply of the corpus costs normalized the value at most."""
+    normalized = READERS["normalized"]
+    for case in CASES:
+        value = kind(case.told["normalized"])
+        if value in ("?", "!") or case.space.type == "text" or case.reply.text is None:
+            continue
+        reply = Reply(wrapping.replace("{}", case.reply.text), case.reply.finish_reason)
+        assert normalized.read(reply, case.contract, case.space).value in (value, None), case.where
 
 
 def test_a_cell_shows_an_outcome() -> None:

@@ -404,7 +404,7 @@ def test_explain_tells_each_step_up_to_the_end() -> None:
     assert told == [
         ("classify_reply", "nothing to do"),
         ("strict_first", "nothing to do"),
-        ("drop_leading_think", "left '```{\"answer\": \"b\"}```' (think_block)"),
+        ("drop_leading_think", 'left \'```{"answer": "b"}```\' (think_block)'),
         ("drop_leaks", "nothing to do"),
         ("locate_contract", "found 'b' (code_fence)"),
         ("one_value", "parsed B, needed think_block, code_fence, case"),

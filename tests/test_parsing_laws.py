@@ -25,9 +25,11 @@ from parsing_samples import (
     YES_NO,
 )
 
-from auditor.parsing import Reader, canonical, gold_reply
+from auditor.parsing import Reader, canonical, explained, gold_reply
 from auditor.parsing.numbers import text_of
-from auditor.records import AnswerSpace, Contract, Reply
+from auditor.parsing.state import Step
+from auditor.parsing.steps import step_of
+from auditor.records import AnswerSpace, Contract, ParserStep, Reply
 
 SPACES = [METALS, TEN, SPECIES, YES_NO, BOOLEAN, NUMBER, LABEL, TEXT, JSON]
 PIECES = [
@@ -80,6 +82,30 @@ def test_no_parser_raises_on_any_text(text: str, contract: Contract, space: Answ
             assert canonical(outcome.value, space) == outcome.value
 
 
+EVERY_STEP = [
+    step_of(ParserStep(name, told))
+    for name, told in [
+        *((name, {}) for name in explained()),
+        ("regex", {"regex_pattern": r"(\w)|(\d+)|", "group_select": -1}),
+        ("multi_choice_regex", {"ignore_case": True, "ignore_punctuation": True, "regexes_to_ignore": [r"\s"]}),
+        ("map", {"mapping_dict": {"B": 1}, "default_value": "A"}),
+        ("exact_match", {"ignore_case": True, "ignore_punctuation": True, "ignore_numbers": True}),
+        ("declare_language", {"true": ["ja"], "false": ["nein"], "decimal_comma": True}),
+    ]
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts, contracts, spaces, st.sampled_from([None, "stop", "length"]), st.lists(st.sampled_from(EVERY_STEP)))
+def test_no_step_raises_whatever_came_before_it(
+    text: str, contract: Contract, space: AnswerSpace, finish: str | None, some: list[Step]
+) -> None:
+    """Any steps in any order take any state to another state or an outcome."""
+    for last in EVERY_STEP:
+        outcome = Reader("any", (*some, last)).read(Reply(text, finish), contract, space)
+        assert outcome.outcome in ("parsed", "ambiguous", "unparseable")
+
+
 @settings(max_examples=400, deadline=None)
 @given(texts, contracts, spaces)
 def test_normalized_agrees_wherever_strict_parses(text: str, contract: Contract, space: AnswerSpace) -> None:
@@ -98,6 +124,52 @@ def test_strict_reads_every_gold_reply(value: tuple[str, AnswerSpace], kind: str
     expected, space = value
     outcome = STRICT.read(Reply(gold_reply(CONTRACTS[kind], expected, space), "stop"), CONTRACTS[kind], space)
     assert (outcome.value, outcome.needed) == (expected, ())
+
+
+@st.composite
+def near_misses(draw: st.DrawFn) -> tuple[str, str, AnswerSpace]:
+    """A contract's gold reply with up to two pieces taken out, doubled or put in, so that it is hardly one any more."""
+    kind = draw(st.sampled_from(sorted(CONTRACTS)))
+    value, space = draw(values())
+    text = gold_reply(CONTRACTS[kind], value, space)
+    for _ in range(draw(st.integers(0, 2))):
+        start, end = sorted(draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
+        middle = draw(st.sampled_from(["", text[start:end] * 2, draw(st.sampled_from(PIECES)), "\n", "x: y\n"]))
+        text = text[:start] + middle + text[end:]
+    return text, kind, space
+
+
+def is_generated(text: str, kind: str, value: str, space: AnswerSpace) -> bool:
+    """Whether a contract with this value can produce the text; written without the parser's code."""
+    line, lines = f"answer: {value}", text.split("\n")
+    match kind:
+        case "text":
+            return text == value
+        case "block":
+            return text == f"<BEGIN ANSWER>\n{line}\n<END ANSWER>"
+        case "final_line":
+            return lines[-1] == line
+        case "fields":
+            answers = [one for one in lines if one.startswith("answer:")]
+            return answers == [line] and all(":" in one for one in lines)
+    loaded = json.loads(text, parse_float=str, parse_int=str)
+    if space.type == "json":
+        return bool(loaded == json.loads(value, parse_float=str, parse_int=str))
+    truth = {"true": True, "false": False}.get(value, value) if space.type == "boolean" else value
+    return loaded in ({"answer": value}, {"answer": truth})
+
+
+@settings(max_examples=800, deadline=None)
+@given(near_misses())
+def test_strict_accepts_only_what_its_contract_generates(case: tuple[str, str, AnswerSpace]) -> None:
+    """Of texts that almost fulfil a contract, strict parses those alone that the contract with that value produces."""
+    text, kind, space = case
+    outcome = STRICT.read(Reply(text, "stop"), CONTRACTS[kind], space)
+    if outcome.value is not None:
+        contract_text = text.removesuffix("\n")
+        assert is_generated(contract_text, kind, outcome.value, space) or (
+            kind == "json" and space.type == "json"  # there the whole object is the value
+        )
 
 
 WRAPPINGS = [
@@ -124,6 +196,22 @@ def test_decoration_never_changes_a_value_to_another(value: tuple[str, AnswerSpa
     reply = Reply(wrapping.replace("{}", gold_reply(CONTRACTS[kind], expected, space)), "stop")
     for reader in (STRICT, NORMALIZED):
         assert reader.read(reply, CONTRACTS[kind], space).value in (expected, None)
+
+
+ANY_WRAPPING = [*WRAPPINGS[:2], "  {}\n\n", "\n{}", "Sure, here you go.\n\n{}", "{}\n\nI hope that helps."]
+
+
+@settings(max_examples=700, deadline=None)
+@given(texts, contracts, spaces, st.sampled_from(ANY_WRAPPING))
+def test_decoration_of_any_text_never_changes_a_value(
+    text: str, contract: Contract, space: AnswerSpace, wrapping: str
+) -> None:
+    """A fence, white space or a line of prose around any text that normalized reads costs the value at most."""
+    assume(space.type != "text")
+    value = NORMALIZED.read(Reply(text, "stop"), contract, space).value
+    if value is not None:
+        decorated = Reply(wrapping.replace("{}", text), "stop")
+        assert NORMALIZED.read(decorated, contract, space).value in (value, None)
 
 
 @settings(max_examples=300, deadline=None)
