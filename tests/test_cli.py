@@ -196,6 +196,47 @@ def test_an_extractor_is_audited(tmp_path: Path) -> None:
     assert [each["name"] for each in summary["tolerances"]] == ["bare_answer"]
 
 
+def test_a_parser_is_explained_on_a_reply(tmp_path: Path) -> None:
+    """`list parsers --show` with a reply goes through its steps; choices and the wrapper's contract count."""
+    options = ["list", "parsers", "--show", "normalized", "--wrapper", "json"]
+    told = auditor(*options, "--choices", "A=iron,B=copper", "--reply", 'Sure: {"answer": "Copper"}', cwd=tmp_path)
+    assert told.returncode == 0
+    last = told.stdout.splitlines()[-2:]
+    assert last == [
+        "  locate_contract: found 'Copper' (extra_text)",
+        "  one_value: parsed B, needed extra_text, option_text",
+    ]
+    piped = auditor(*options, "--choices", "A=iron,B=copper", "--reply", "-", cwd=tmp_path, stdin="{}")
+    assert piped.stdout.splitlines()[-1] == "  locate_contract: unparseable: missing_key"
+    for wrong in (["--choices", "A=x,B"], ["--answer-type", "letter"], ["--answer-type", "label"]):
+        refused = auditor(*options, *wrong, "--reply", "B", cwd=tmp_path)
+        assert (refused.returncode, refused.stderr.count("\n") <= 2, refused.stdout) == (2, True, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("p.toml", 'name = "p"\nsteps = ["classify_replie"]\n', "p.toml: parser 'p', step 1: unknown parser step"),
+        ("p.toml", 'name = "p"\nsteps = [{step = "regex", regex_pattern = "("}]\n', "is not a regular expression"),
+        (
+            "p.yaml",
+            "filter_list: [{name: x, filter: [{function: regx}]}]\n",
+            "p.yaml:1: filter_list[0]",
+        ),
+        ("python:no_such_module:f", "", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
+    ],
+)
+def test_a_parser_that_cannot_be_is_one_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+    """Unknown step, bad pattern, unknown filter, function that is not there: one line and a hint, exit 2, no output."""
+    if text:
+        (tmp_path / name).write_text(text)
+    write_jsonl(tmp_path / "r.jsonl", micro_rows())
+    told = auditor("parse", "r.jsonl", "--parsers", name, cwd=tmp_path)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert message in told.stderr.splitlines()[0]
+    assert len(told.stderr.splitlines()) <= 2
+
+
 def test_what_parse_reads_it_does_not_overwrite(tmp_path: Path) -> None:
     """An output that is also an input, or another output, is refused; nothing is written when a row is bad."""
     row = {"model": "m", "task": "t", "item": "i", "wrapper": "json", "choices": ["A", "B"], "text": "B"}

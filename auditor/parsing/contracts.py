@@ -8,13 +8,14 @@ from typing import Any
 
 from auditor.parsing import schema, strictjson
 from auditor.parsing.loose import EXTRA, is_nullish, is_placeholder, read_value
+from auditor.parsing.peel import FENCE
 from auditor.parsing.state import Found, State, parsed, unparseable, with_found
-from auditor.parsing.values import exact
+from auditor.parsing.values import exact, index
 from auditor.records import AnswerSpace, Contract, Outcome, Reason
 
-FENCE = "```"
 _LINE = re.compile(r"[A-Za-z_][A-Za-z0-9_ \-]{0,60}:.*")
-_WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"'`*]+")
+_DIGIT = re.compile(r"\d")
+_MARKS = str.maketrans(dict.fromkeys(".,;:!?()[]{}\"'`*", " "))
 
 Token = tuple[str | None, Reason | None]
 """The token that stands in the contract's place, or the reason why none does."""
@@ -103,13 +104,19 @@ def _typed(value: Any, space: AnswerSpace) -> Token:
 def _fields(text: str, contract: Contract, space: AnswerSpace) -> Token:
     if text.startswith(FENCE):
         return None, "code_fence"
+    key = f"{contract.field}:"
+    if reason := _not_once(text, key):
+        return None, reason
     lines = text.split("\n")
-    answers = [line for line in lines if line.startswith(f"{contract.field}:")]
-    if len(answers) != 1:
-        return None, "duplicate_field" if answers else "field_missing"
-    if not all(_LINE.fullmatch(line) for line in lines if line is not answers[0]):
+    if not all(_LINE.fullmatch(line) for line in lines if not line.startswith(key)):
         return None, "extra_text"
-    return _after_key(answers[0], contract)
+    return _after_key(next(line for line in lines if line.startswith(key)), contract)
+
+
+def _not_once(text: str, key: str) -> Reason | None:
+    """Why not exactly one line starts with the key."""
+    count = f"\n{text}".count(f"\n{key}")
+    return None if count == 1 else "duplicate_field" if count else "field_missing"
 
 
 def _after_key(line: str, contract: Contract) -> Token:
@@ -127,11 +134,10 @@ def _block(text: str, contract: Contract, space: AnswerSpace) -> Token:
         return None, "block_missing"
     if not (text.startswith(begin) and text.endswith(end) and len(text) >= len(begin) + len(end)):
         return None, "extra_text"
-    lines = text[len(begin) : len(text) - len(end)].split("\n")
-    answers = [line for line in lines if line.startswith(f"{contract.field}:")]
-    if len(answers) != 1:
-        return None, "duplicate_field" if answers else "field_missing"
-    return _after_key(answers[0], contract) if len(lines) == 1 else (None, "extra_text")
+    inside = text[len(begin) : len(text) - len(end)]
+    if reason := _not_once(inside, f"{contract.field}:"):
+        return None, reason
+    return (None, "extra_text") if "\n" in inside else _after_key(inside, contract)
 
 
 def _final_line(text: str, contract: Contract, space: AnswerSpace) -> Token:
@@ -156,7 +162,7 @@ def why_not(token: str, space: AnswerSpace) -> Reason:
     bare = token.strip()
     if not bare:
         return "no_answer"
-    if exact(bare, space) is not None:
+    if bare != token and exact(bare, space) is not None:
         return "extra_text"
     if space.type == "json":
         return "invalid_json"
@@ -172,12 +178,12 @@ def why_not(token: str, space: AnswerSpace) -> Reason:
 
 def _outside(text: str, space: AnswerSpace) -> Reason:
     if space.type in ("choice", "label"):
-        if len(text) <= 80 and not any(map(str.isspace, text)):
+        if len(text) <= 80 and text.split(None, 1) == [text]:
             return "not_in_choices"
         # "A" and "I" are words of their own in prose.
-        labels = frozenset(space.labels) - {"A", "I"}
-        return "no_answer" if labels.isdisjoint(_WORD.findall(text)) else "extra_text"
+        labels = index(space).exact - {"A", "I"}
+        return "no_answer" if labels.isdisjoint(text.translate(_MARKS).split()) else "extra_text"
     if space.type == "number":
-        return "extra_text" if any(character.isdecimal() for character in text) else "no_answer"
-    words = frozenset(map(str.casefold, _WORD.findall(text)))
+        return "extra_text" if _DIGIT.search(text) else "no_answer"
+    words = frozenset(text.casefold().translate(_MARKS).split())
     return "no_answer" if words.isdisjoint({"true", "false", "yes", "no"}) else "extra_text"

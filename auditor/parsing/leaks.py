@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-from auditor.parsing.peel import BLANK, drop_invisible, drop_special_tokens
+from auditor.parsing.peel import BLANK, OPENING_THINK, THINK, drop_invisible, drop_special_tokens
 from auditor.parsing.state import State, not_there, unparseable, with_text
 from auditor.records import Outcome
 
-_THINK = r"(?:[a-z]{1,10}:)?(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
-_OPEN = re.compile(rf"\s{{0,100}}(?:<{_THINK}>|\[THINK\])", re.I)
-_OPEN_ANYWHERE = re.compile(rf"<{_THINK}>|\[THINK\]", re.I)
-_CLOSE = re.compile(rf"</{_THINK}>|\[/THINK\]", re.I)
+_OPEN_ANYWHERE = re.compile(rf"<{THINK}>|\[THINK\]", re.I)
+_CLOSE = re.compile(rf"</{THINK}>|\[/THINK\]", re.I)
 _OTHER_CLOSE = re.compile(r"</[\w:|\-]{1,20}>\s{0,20}(?=<answer>[^<]{0,400}</answer>\s{0,20}\Z)", re.I)
 
 
@@ -23,9 +21,11 @@ def drop_leading_think(state: State) -> State | Outcome:
     """Drops reasoning that opens the reply (`<think>...</think>` and its kin, also without the opening tag); text
     inside it is never read."""
     text, place = state.text, 0
+    if "<" not in text and "[" not in text:
+        return state
     if text.startswith(_CHANNELS) and (final := text.rfind(_FINAL)) >= 0:
         return with_text(state, text[final + len(_FINAL) :], "think_block")
-    while opening := _OPEN.match(text, place):
+    while opening := OPENING_THINK.match(text, place):
         closing = _CLOSE.search(text, opening.end()) or _OTHER_CLOSE.search(text, opening.end())
         if closing is None:
             return _all_reasoning(state)

@@ -44,6 +44,7 @@ _IS_RIGHT = re.compile(
     r"(?:\s(?:answer|option|choice|one))?[.!]?",
     re.I,
 )
+_FIRST_WORDS = 5
 _LIST = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b)\s*", re.I)
 _EITHER = re.compile(r"(?:either|both|maybe|perhaps) ", re.I)
 _REASON = re.compile(r",? (?:because|since|due to)\b", re.I)
@@ -106,6 +107,8 @@ def _named(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
 
 def _whole(text: str, names: Index, exact_case: bool) -> Reading | None:
     """The string is a label, or an option's text, and nothing else."""
+    if not names.may_start(text):
+        return None
     if text in names.exact:
         return Reading((text,))
     by_label = () if exact_case and len(text) == 1 else names.labels.get(fold(text), ())
@@ -134,6 +137,10 @@ def _in_words(text: str, names: Index, exact_case: bool) -> Reading | None:
         return reading and Reading((*reading.values, *other), ("label_prefix", *reading.needed))
     if labels := _listed(text, names):
         return Reading(labels, ("list",))
+    if names.booleans and _BOTH.match(text):
+        return Reading(tuple(names.booleans.values()), ("list",))
+    if not names.may_start(text):
+        return None
     if match := _IS_RIGHT.fullmatch(text):
         label = _label(match[1], names, exact_case=True)
         return Reading((label,), ("explanation",)) if label else None
@@ -160,7 +167,7 @@ def _label_in_words(text: str, names: Index, exact_case: bool) -> Reading | None
 
 def _before_reason(text: str, names: Index) -> Reading | None:
     """`copper, since it conducts`: the name before the reason; a letter alone is `_CLAUSE`'s."""
-    match = _REASON.search(text, 2, names.longest + 2)
+    match = _REASON.search(text, 2, names.longest + 2) if names.may_start(text) else None
     reading = _whole(text[: match.start()], names, True) if match and match.start() > 1 else None
     return reading and Reading(reading.values, (*reading.needed, "explanation"))
 
@@ -169,6 +176,8 @@ def _listed(text: str, names: Index) -> tuple[str, ...]:
     """The labels in `B and C`, `A/B`; none when anything else is in it."""
     if match := _EITHER.match(text):
         text = text[match.end() :]
+    if not names.may_start(text):
+        return ()
     parts = [part.strip("() ") for part in _LIST.split(text)] if len(text) < 80 else []
     if len(parts) < 2:
         return ()
@@ -180,6 +189,8 @@ def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> 
     """`B) copper`: sure when the text is the option's own, or a reason; else two things could be meant."""
     if _BECAUSE.match(rest):
         return Reading((label,), ("explanation",))
+    if reason := _REASON.search(rest):
+        rest = rest[: reason.start()]
     for bare, _ in layers(rest):
         if owners := names.texts.get(fold_text(bare)):
             return Reading(tuple(dict.fromkeys((label, *owners))), ("letter_and_text",))
@@ -193,10 +204,20 @@ def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> 
 
 
 def _is_shortened(text: str, label: str, names: Index) -> bool:
-    """At least half the words of the label's own text, in their order, and of no other's."""
+    """At least half the words of the label's own text, in their order, and of no other's; or its first words, three
+    more of them than of any other's."""
     said = words(text)
     fitting = [other for other, own in names.words.items() if len(said) <= len(own) and _are_among(said, own)]
-    return fitting == [label] and len(said) >= max(2, (len(names.words[label]) + 1) // 2)
+    if fitting == [label] and len(said) >= max(2, (len(names.words[label]) + 1) // 2):
+        return True
+    alike = {other: _same_first(said, own) for other, own in names.words.items()}
+    others = max((count for other, count in alike.items() if other != label), default=0)
+    return alike.get(label, 0) >= max(_FIRST_WORDS, others + 3)
+
+
+def _same_first(said: list[str], own: tuple[str, ...]) -> int:
+    pairs = zip(said, own, strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(said), len(own)))
 
 
 def _are_among(said: list[str], own: tuple[str, ...]) -> bool:

@@ -4,13 +4,16 @@ exactly one is left. It never looks for a letter or a number in prose."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from itertools import islice
 
 from auditor.parsing import anchors, objects
-from auditor.parsing.contracts import FENCE, exact_contract
+from auditor.parsing.contracts import exact_contract
 from auditor.parsing.language import Language
 from auditor.parsing.loose import is_nullish, is_placeholder, read_value
 from auditor.parsing.numbers import Reading
-from auditor.parsing.peel import BLANK
+from auditor.parsing.peel import BLANK, unfenced
+from auditor.parsing.retraction import is_taken_back
 from auditor.parsing.state import (
     Found,
     State,
@@ -25,22 +28,14 @@ from auditor.parsing.state import (
 from auditor.parsing.values import exact
 from auditor.records import AnswerType, Outcome, Reason
 
-# Only a known language is a tag: in "```A" the letter may be the answer.
-_TAG = r"json[c5]?|javascript|js|python|py|text|txt|plain|plaintext|yaml|yml|xml|html|markdown|md|toml|ini|latex|tex"
-_FENCED = re.compile(rf"```[ \t]{{0,4}}+(?:(?:{_TAG})(?:[ \t]{{0,4}}+\n|[ \t]{{0,4}}+(?=\{{))|\n)?+", re.I)
 _REFUSAL = re.compile(
     r"\W{0,4}(?:(?:i'?m|i am) (?:very |really )?(?:sorry|unable|not able)|i (?:can'?t|can ?not|won'?t|would rather not)"
     r"|sorry|as an ai)\b",
     re.I,
 )
-_TAKEN_BACK = re.compile(
-    r"(?:^|[.!?\n,:]\s{0,4})(?:but |oh,? |hmm,? |no,? |please )?(?:wait|actually|scratch that|scrap that"
-    r"|on second thought|on reflection|correction|let me correct|disregard|ignore (?:that|this|the above|my)"
-    r"|(?:i was|i am|i'm) wrong|i (?:withdraw|retract|take (?:that|this|it) back|no longer (?:stand by|believe|think))"
-    r"|that(?:'s| is| was) (?:wrong|not right|incorrect))\b",
-    re.I,
-)
 _LINES, _LONGEST_LINE = 60, 600
+_MOST_MARKS = 200
+"""Delimiters looked at; a text with more has no one block."""
 _EXPLAINED = ("explanation",)
 _DOUBTFUL: dict[AnswerType, frozenset[str]] = {
     "choice": frozenset({"explanation"}),
@@ -79,7 +74,7 @@ def locate_contract(state: State) -> State | Outcome:
         return not_there(state, "truncated") if state.cut else with_found(state, (Found(state.text.strip(BLANK)),))
     if state.cut:
         return _located_cut(state)
-    body = _unfenced(state.text)
+    body = unfenced(state.text)
     if body is not None:
         state = with_text(state, body, "code_fence")
     if state.contract.kind == "final_line" and (last := anchors.last_line(state.text, state.contract, state.space)):
@@ -91,15 +86,6 @@ def locate_contract(state: State) -> State | Outcome:
     if found is None:
         return unparseable("conflicting_answers")
     return with_found(state, found) if found else _nothing(state)
-
-
-def _unfenced(text: str) -> str | None:
-    """What is inside a code fence, if the whole text is one."""
-    bare = text.strip()
-    opening = _FENCED.match(bare)
-    if opening is None or not bare.endswith(FENCE) or bare.find(FENCE, opening.end()) != len(bare) - len(FENCE):
-        return None
-    return bare[opening.end() : -len(FENCE)]
 
 
 def _everywhere(state: State) -> list[Found] | None:
@@ -115,18 +101,22 @@ def _everywhere(state: State) -> list[Found] | None:
     if cues is None:
         return None
     found += cues
-    leading = _leading(state.text, state)
-    if found and _is_list(state.text, leading):
-        leading = []  # the options once more, before one of them is named
     if state.contract.kind == "text":
-        return found + leading
+        return found + _leading(state, found)
     firm = [each for each in found if each.firm] or _unclosed(state)
     # Any words would do for a text: a sentence that starts like an answer proves nothing there.
     if firm or state.space.type == "text":
         return firm
     if _is_begun(state):
         return found
+    leading = _leading(state, found)
     return found + [Found(each.text, ("bare_answer", *each.needed), False, each.end) for each in leading]
+
+
+def _leading(state: State, found: list[Found]) -> list[Found]:
+    """What the reply starts with; not where that is the options once more, before one of them is named."""
+    leading = _first_lines(state.text, state)
+    return [] if found and _is_list(state.text, leading) else leading
 
 
 def _is_list(text: str, leading: list[Found]) -> bool:
@@ -151,33 +141,44 @@ def _unclosed(state: State) -> list[Found]:
     return objects.cut_off(bare, state.contract, "unclosed")
 
 
+@lru_cache(maxsize=256)
+def _delimiters(begin: str, end: str) -> re.Pattern[str]:
+    """Both, in any case, also as `<BEGIN_ANSWER>` and `</END ANSWER>`."""
+    loose = (re.escape(one).replace(r"\ ", "[ _]").replace("<", "</?") for one in (begin, end))
+    return re.compile("|".join(loose), re.I)
+
+
 def _blocks(text: str, state: State) -> tuple[list[Found], str]:
     """What stands in blocks without an `answer:` line, and the text with the delimiters as line breaks."""
     if not (state.contract.begin and state.contract.end):
         return [], text
-    pattern = re.compile(f"{re.escape(state.contract.begin)}|{re.escape(state.contract.end)}", re.I)
-    found, marks = [], list(pattern.finditer(text))
+    pattern = _delimiters(state.contract.begin, state.contract.end)
+    opening = _delimiters(state.contract.begin, state.contract.begin)
+    found, marks = [], list(islice(pattern.finditer(text), _MOST_MARKS + 1))
+    if len(marks) > _MOST_MARKS:
+        return [], text
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     for mark, end in zip(marks, ends, strict=False):
-        inner = text[mark.end() : end].strip(BLANK) if mark[0].casefold() == state.contract.begin.casefold() else ""
+        start = mark.end()
+        inner = text[start:end].strip(BLANK) if start < end and opening.fullmatch(mark[0]) else ""
         if inner and ":" not in inner and read_value(inner, state.space, language=state.language) is not None:
             found.append(Found(inner, ("field_missing",), end=end))
     return found, pattern.sub(lambda mark: "\n".rjust(len(mark[0])), text)
 
 
-def _leading(text: str, state: State) -> list[Found]:
+def _first_lines(text: str, state: State) -> list[Found]:
     """A reply that is a value, or whose first line is one and an explanation follows."""
     whole = text.strip(BLANK)
-    if read_value(whole, state.space, language=state.language) is not None:
-        return [Found(text, end=len(text))]
-    head, _, tail = whole.partition("\n")
-    first = _line_value(head, state)
+    if reading := read_value(whole, state.space, language=state.language):
+        return [Found(text, end=len(text), reading=reading if whole == text else None)]
+    head, newline, tail = whole.partition("\n")
+    first = _line_value(head, state) if newline else None
     if first is None or (head.strip() in ("A", "I") and tail.partition("\n")[0].strip()):
         return []
     # Options or steps listed line by line are values too; then there is no one answer.
     lines = [line for line in tail[:8000].split("\n")[:_LINES] if line.strip()]
-    others = [line for line in lines if _line_value(line, state) is not None]
-    return [Found(line, _EXPLAINED, firm=False, end=len(head)) for line in (head, *others)]
+    values = [(head, first), *((line, _line_value(line, state)) for line in lines)]
+    return [Found(line, _EXPLAINED, False, len(head), reading) for line, reading in values if reading]
 
 
 def _line_value(line: str, state: State) -> Reading | None:
@@ -226,10 +227,13 @@ def one_value(state: State) -> State | Outcome:
     unread = [each.text.strip(BLANK) for each, reading in readings if reading is None and each.firm]
     unread = [text for text in unread if text and not is_placeholder(text)]
     if len(set(values)) > 1 or (values and unread):
+        every = set(values) == set(state.space.labels) and len(state.space.labels) > 2
+        if every or any(reading and is_taken_back(each.text, 0) for each, reading in readings):
+            return unparseable("conflicting_answers")  # all the options are none, and so is one that is taken back
         return ambiguous([*values, *(text[:40] for text in unread)], state.needed)
     if not values:
         return _no_value(state, unread)
-    if _TAKEN_BACK.search(state.text, min(max(each.end for each in state.found), len(state.text))):
+    if is_taken_back(state.text, min(max(each.end for each in state.found), len(state.text))):
         return unparseable("conflicting_answers")
     each, reading = next((each, reading) for each, reading in readings if reading)
     needed = (*state.needed, *each.needed, *reading.needed)
@@ -237,7 +241,7 @@ def one_value(state: State) -> State | Outcome:
 
 
 def _read(each: Found, state: State) -> Reading | None:
-    reading = read_value(each.text, state.space, not each.firm, state.language)
+    reading = each.reading or read_value(each.text, state.space, not each.firm, state.language)
     # `<true or false>` lists what the prompt asked for.
     return None if reading and len(reading.values) > 1 and is_placeholder(each.text) else reading
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 
-class Reading(Struct, frozen=True):
+class Reading(Struct, frozen=True, gc=False):
     """What a piece of text says: one value, or several when more than one could be meant, and the tolerances used."""
 
     values: tuple[str, ...]
@@ -36,6 +36,7 @@ _POWER = re.compile(r"(-?)10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]{1,3})")
 _FRACTION = re.compile(r"([-+−]?)(?:([0-9]{1,40}) )?([0-9]{1,40}) ?[/⁄] ?([0-9]{1,40})")
 _LATEX_FRACTION = re.compile(r"([-+−]?)\\[dt]?frac ?\{([0-9]{1,40})\} ?\{([0-9]{1,40})\}")
 _MIXED = re.compile(r"([-+−]?[0-9]{0,40}) ?([½⅓⅔¼¾⅕⅛⅜⅝])")
+_UNIT_AFTER = re.compile(r"(.+[0-9½⅓⅔¼¾⅕⅛⅜⅝]) ([A-Za-z°µ]{1,20})")
 _RANGE = re.compile(
     rf"(?:between |from |either )?([-−]?(?:{_BODY})) ?(?:-|–|—|\bto\b|\bor\b|\band\b|, |;) ?"
     rf"([-−]?(?:{_BODY}))\b.{{0,40}}",
@@ -43,6 +44,9 @@ _RANGE = re.compile(
 )
 _THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:([, \u00a0\u202f\u2009])[0-9]{3})(?:\1[0-9]{3})*(?:\.[0-9]+)?")
 _PLAIN = re.compile(r"[0-9]+(?:\.[0-9]+)?|\.[0-9]+")
+
+_PROSE = re.compile(r"(?!US|EUR|GBP|between|from|either)[A-Za-z]", re.I)
+"""How no number starts."""
 
 _NO_UNIT = frozenset(
     re.findall(
@@ -79,6 +83,8 @@ def read(text: str) -> Reading | None:
         return None
     if CANONICAL.fullmatch(text):
         return Reading((text,))
+    if _PROSE.match(text):
+        return None
     text = text.replace("{,}", ",").replace("\\,", ",")
     for reader in (_plain, _power, _fraction, _range):
         reading = reader(text)
@@ -95,9 +101,8 @@ def _plain(text: str) -> Reading | None:
     scale = _exponent(match["exponent"])
     if abs(scale) > _LARGEST_EXPONENT:
         return None
-    negative = match["inner"] or match["sign"] in ("-", "−", "–")
-    factor = (-1 if negative else 1) * Fraction(10) ** scale
-    values = tuple(dict.fromkeys(text_of(Fraction(body) * factor) for body in bodies))
+    sign = "-" if match["inner"] or match["sign"] in ("-", "−", "–") else ""
+    values = tuple(dict.fromkeys(_scaled(sign, body, scale) for body in bodies))
     return Reading(values, tuple(_tolerances(match, text, values))) if values else None
 
 
@@ -124,6 +129,15 @@ def _bodies(body: str) -> tuple[str, ...]:
     return both if len(both) == 2 else ()
 
 
+def _scaled(sign: str, body: str, scale: int) -> str:
+    if scale:
+        return text_of(Fraction(f"{sign}{body}e{scale}"))
+    # Without an exponent the digits are the value, but for zeros at their ends.
+    whole, _, places = body.partition(".")
+    whole, places = whole.lstrip("0") or "0", places.rstrip("0")
+    return f"{sign}{whole}.{places}" if places else sign + whole if whole != "0" else "0"
+
+
 def _exponent(text: str | None) -> int:
     if not text:
         return 0
@@ -132,7 +146,7 @@ def _exponent(text: str | None) -> int:
 
 
 def _is_unit(unit: str | None) -> bool:
-    return not unit or _NO_UNIT.isdisjoint(re.split(r"[/ ]", unit.strip().casefold()))
+    return not unit or _NO_UNIT.isdisjoint(unit.strip().casefold().replace("/", " ").split(" "))
 
 
 def _power(text: str) -> Reading | None:
@@ -149,6 +163,9 @@ def _fraction(text: str) -> Reading | None:
         space = " " if mixed[1].strip("-+−") else ""
         reading = _fraction(mixed[1] + space + _VULGAR[mixed[2]])
         return reading and Reading(reading.values, ("vulgar_fraction",))
+    if (unit := _UNIT_AFTER.fullmatch(text)) and _is_unit(unit[2]):
+        reading = _fraction(unit[1])
+        return reading and Reading(reading.values, (*reading.needed, "unit"))
     match, name = _FRACTION.fullmatch(text), "fraction"
     if match is None and (latex := _LATEX_FRACTION.fullmatch(text)):
         sign, whole, above, below, name = latex[1], None, latex[2], latex[3], "latex"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from auditor.parsing import relaxed, strictjson
@@ -89,12 +90,15 @@ def _at(value: Pairs, needed: tuple[str, ...], path: list[str]) -> Iterator[tupl
         yield one, (*needed, "key_variant")
 
 
+@lru_cache(maxsize=256)
+def _spellings(field: str) -> tuple[str, str]:
+    wanted = _KEY.sub("", field.casefold())
+    return wanted, "final" + wanted
+
+
 def _under(value: Pairs, needed: tuple[str, ...], field: str) -> Iterator[tuple[Any, tuple[str, ...]]]:
     """Every value under the field's name, however the key is spelled; twice the same key is both."""
-    wanted = _KEY.sub("", field.casefold())
-    under = [
-        pair for pair in value if pair[0] == field or _KEY.sub("", pair[0].casefold()) in (wanted, "final" + wanted)
-    ]
+    under = [pair for pair in value if pair[0] == field or _KEY.sub("", pair[0].casefold()) in _spellings(field)]
     extra = ("extra_key",) if len(under) < len(value) else ()
     again = ("duplicate_field",) if len(under) > 1 else ()
     for key, answer in under:

@@ -10,16 +10,20 @@ import re
 from functools import lru_cache
 
 from auditor.parsing import numbers, strictjson
-from auditor.parsing.contracts import FENCE, answer_path
+from auditor.parsing.contracts import answer_path
+from auditor.parsing.peel import FENCE
 from auditor.parsing.state import Found, State, not_there, parsed, unparseable, with_found
 from auditor.parsing.values import json_value
 from auditor.records import AnswerSpace, Outcome
 
 LETTERS = frozenset("ABCDE")
 _LETTER = re.compile("[A-E]")
-_TRUTH = re.compile(r"\b(?:(true|yes)|(?:false|no))\b", re.I)
-_NUMBER = re.compile(r"(?<![0-9])-?(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]{1,3})?")
-_COMMA = re.compile(r"(?<=[0-9]),(?=[0-9])")
+# The first letter stands alone in front, so that the search skips from one such letter to the next.
+_TRUTH = re.compile(r"[TYFNtyfn](?<!\w.)(?i:((?<=t)rue|(?<=y)es)|(?<=f)alse|(?<=n)o)\b")
+_DIGITS = "0123456789"
+# A comma between two digits is as if it were not there.
+_RUN = r"[0-9](?:,?[0-9])*+"
+_NUMBER = re.compile(rf"(?<![0-9])-?(?:(?<![0-9],){_RUN}(?:\.{_RUN})?|\.{_RUN})(?:[eE][-+]?[0-9](?:,?[0-9]){{0,2}})?")
 
 
 def does_not_apply(space: AnswerSpace) -> str | None:
@@ -111,8 +115,11 @@ def _letter(state: State, text: str) -> Outcome:
 
 
 def _last_number(text: str) -> str | None:
-    found = _NUMBER.findall(_COMMA.sub("", text))
-    reading = numbers.read(found[-1]) if found else None
+    # All of the last number lies in the last run of such characters.
+    end = max(map(text.rfind, _DIGITS)) + 1
+    run = text[len(text[:end].rstrip(_DIGITS + "+-.,eE")) : end]
+    found = _NUMBER.findall(run)
+    reading = numbers.read(found[-1].replace(",", "")) if found else None
     return reading.values[0] if reading else None
 
 

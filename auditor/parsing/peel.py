@@ -6,6 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 
 BLANK = " \t\r\n\f\v\u00a0\u3000\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"
+FENCE = "```"
+# Only a known language is a tag: in "```A" the letter may be the answer.
+_TAG = r"json[c5]?|javascript|js|python|py|text|txt|plain|plaintext|yaml|yml|xml|html|markdown|md|toml|ini|latex|tex"
+_FENCED = re.compile(rf"```[ \t]{{0,4}}+(?:(?:{_TAG})(?:[ \t]{{0,4}}+\n|[ \t]{{0,4}}+(?=\{{))|\n)?+", re.I)
 _INVISIBLE = re.compile("[\ufeff\u200b\u200c\u200d\u200e\u200f\u2060]")
 _SPECIAL = (
     r"(?:<\|im_start\|>(?:assistant)?|<\|start_header_id\|>assistant<\|end_header_id\|>"
@@ -25,8 +29,24 @@ _LATEX = re.compile(
 _LATEX_INSIDE = re.compile(r"\s?\\(?:text|mathrm|textbf)\s?\{\s?([^{}]*)\}")
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "「": "」", "`": "`"}
 _BRACKETS = {"(": ")", "[": "]", "<": ">", "（": "）", "【": "】"}
+_PLAIN = re.compile(r"([A-Za-z0-9](?:[^<\[\\$*\x80-\U0010FFFF]*[A-Za-z0-9])?)[.,;]*")
+"""What no layer changes, but for the punctuation at its end; most texts are, and are not searched for more."""
+
+
+THINK = r"(?:[a-z]{1,10}:)?(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
+OPENING_THINK = re.compile(rf"\s{{0,100}}(?:<{THINK}>|\[THINK\])", re.I)
+"""Where a text starts with a tag that opens reasoning."""
 
 Layer = tuple[str, Callable[[str], str]]
+
+
+def unfenced(text: str) -> str | None:
+    """What is inside a code fence, if the whole text is one."""
+    bare = text.strip()
+    opening = _FENCED.match(bare)
+    if opening is None or not bare.endswith(FENCE) or bare.find(FENCE, opening.end()) != len(bare) - len(FENCE):
+        return None
+    return bare[opening.end() : -len(FENCE)]
 
 
 def drop_special_tokens(text: str) -> str:
@@ -112,7 +132,8 @@ def layers(text: str, numeric: bool = False) -> Iterator[tuple[str, tuple[str, .
     needed: tuple[str, ...] = ()
     for _ in range(9):
         yield text, needed
-        name, bare = _undo(text, _NUMBER if numeric else _NAME)
+        plain = _PLAIN.fullmatch(text)
+        name, bare = ("punctuation", plain[1]) if plain else _undo(text, _NUMBER if numeric else _NAME)
         if not bare or bare == text:
             return
         text = bare

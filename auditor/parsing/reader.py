@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from auditor.errors import FileError, UsageError
 from auditor.parsing.paper import appendix_b, does_not_apply
-from auditor.parsing.state import State, Step, not_there, start
+from auditor.parsing.state import Found, State, Step, not_there, start
 from auditor.parsing.steps import step_of
 from auditor.records import AnswerSpace, Contract, Outcome, Parser, Reply
 
@@ -79,12 +79,16 @@ def _ending(outcome: Outcome) -> str:
             return f"unparseable: {outcome.reason}"
 
 
+def _piece(found: Found) -> str:
+    return repr(found.text[:60]) + (f" ({', '.join(found.needed)})" if found.needed else "")
+
+
 def _change(before: State, after: State) -> str:
     if before == after:
         return "nothing to do"
     names = ", ".join(after.needed[len(before.needed) :])
     if after.found != before.found:
-        pieces = " and ".join(repr(each.text[:60]) for each in after.found[:4])
+        pieces = " and ".join(_piece(each) for each in after.found[:4])
         return f"found {pieces}" + (f" ({names})" if names else "")
     if after.text != before.text:
         return f"left {after.text[:60]!r}" + (f" ({names})" if names else "")

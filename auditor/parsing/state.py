@@ -6,25 +6,29 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from auditor.parsing.language import UNDECLARED, Language
+from auditor.parsing.numbers import Reading
 from auditor.records import AnswerSpace, Contract, Outcome, Reason, Reply
 
 CUT = frozenset({"length", "max_tokens"})
 """Finish reasons that say the reply was stopped by its token limit."""
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, gc=False):
     """A piece of the reply that stands where an answer should. `firm`: a field, a tag or a box; otherwise a phrase in
-    prose, which is read with more suspicion. `end`: where it ends in the text."""
+    prose, which is read with more suspicion. `end`: where it ends in the text. `reading`: what it says, where it was
+    read to be found."""
 
     text: str
     needed: tuple[str, ...] = ()
     firm: bool = True
     end: int = 0
+    reading: Reading | None = None
 
 
-class State(Struct, frozen=True):
+class State(Struct, frozen=True, gc=False):
     """A reply on its way through the steps: the text that is left, what was found in it, what that needed."""
 
     text: str
@@ -47,26 +51,22 @@ def start(reply: Reply, contract: Contract, space: AnswerSpace) -> State:
 
 def with_text(state: State, text: str, *needed: str) -> State:
     """The state with another text, and the tolerances that led to it."""
-    return State(
-        text, state.reply, state.contract, state.space, state.cut, state.found, state.needed + needed, state.language
-    )
+    return replace(state, text=text, needed=state.needed + needed)
 
 
 def with_found(state: State, found: Iterable[Found]) -> State:
     """The state with pieces located."""
-    return State(
-        state.text, state.reply, state.contract, state.space, state.cut, tuple(found), state.needed, state.language
-    )
+    return replace(state, found=tuple(found))
 
 
 def with_language(state: State, language: Language) -> State:
     """The state with a language declared."""
-    return State(state.text, state.reply, state.contract, state.space, state.cut, state.found, state.needed, language)
+    return replace(state, language=language)
 
 
-def parsed(value: str, needed: Iterable[str] = ()) -> Outcome:
+def parsed(value: str, needed: tuple[str, ...] = ()) -> Outcome:
     """A value, and the tolerances it took, each once, in the order they were applied."""
-    return Outcome("parsed", value, needed=tuple(dict.fromkeys(needed)))
+    return Outcome("parsed", value, needed=tuple(dict.fromkeys(needed)) if needed else ())
 
 
 def unparseable(reason: Reason) -> Outcome:

@@ -39,10 +39,14 @@ _PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=Number, parse_int
 
 
 def _decode(decoder: json.JSONDecoder, text: str) -> Any:
+    bare = text.strip(" \t\n\r")
     try:
-        return decoder.decode(text)
+        value, end = decoder.raw_decode(bare)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+    if end < len(bare):
+        raise ValueError("text after the value")
+    return value
 
 
 def strict(text: str) -> Any:

@@ -9,11 +9,13 @@ from functools import lru_cache
 from msgspec import Struct
 
 from auditor.parsing import numbers, strictjson
+from auditor.parsing.peel import OPENING_THINK
 from auditor.records import AnswerSpace
 
 _TRUE = frozenset({"true", "yes", "1"})
 _FALSE = frozenset({"false", "no", "0"})
 _WORD = re.compile(r"\w+")
+_OPENING = re.compile(r"[^\W_]+")
 _JOINTS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
 
@@ -29,6 +31,13 @@ class Index(Struct, frozen=True):
     """Label -> the words of its text."""
     longest: int
     """Characters in the longest name."""
+    openings: frozenset[str]
+    """The letters and digits that names start with, in lower case."""
+
+    def may_start(self, text: str) -> bool:
+        """Whether a name may stand at the start of a text; False is sure."""
+        opening = _opening(text.casefold())
+        return not opening or opening in self.openings
 
 
 def fold_text(text: str) -> str:
@@ -38,7 +47,13 @@ def fold_text(text: str) -> str:
 
 def fold(text: str) -> str:
     """A label: case, and `_`, `-` or white space between words, are not told apart."""
-    return _JOINTS.sub(" ", text.casefold()).strip()
+    folded = text.casefold()
+    return _JOINTS.sub(" ", folded).strip() if "-" in folded else " ".join(folded.replace("_", " ").split())
+
+
+def _opening(folded: str) -> str:
+    match = _OPENING.match(folded)
+    return match[0] if match else ""
 
 
 def words(text: str) -> list[str]:
@@ -51,13 +66,17 @@ def index(space: AnswerSpace) -> Index:
     """The names of a space; built once for each."""
     booleans = {boolean(label): label for label in space.labels}
     two = {key: label for key, label in booleans.items() if key is not None}
+    is_boolean = len(two) == len(space.labels) == 2
+    labels, texts = _grouped(map(fold, space.labels), space.labels), _grouped(map(fold_text, space.texts), space.labels)
+    names = (*labels, *texts, *map(str.casefold, space.labels), *(_TRUE | _FALSE if is_boolean else ()))
     return Index(
         frozenset(space.labels),
-        _grouped(map(fold, space.labels), space.labels),
-        _grouped(map(fold_text, space.texts), space.labels),
-        two if len(two) == len(space.labels) == 2 else {},
+        labels,
+        texts,
+        two if is_boolean else {},
         {label: tuple(words(text)) for label, text in zip(space.labels, space.texts, strict=False)},
         max(map(len, (*space.labels, *space.texts)), default=0),
+        frozenset(map(_opening, names)),
     )
 
 
@@ -138,6 +157,6 @@ def exact(token: str, space: AnswerSpace) -> str | None:
                 return token
             return token if "/" in token and number(token) == token else None
         case "json":
-            return json_value(token)
+            return json_value(token) if token == token.strip() else None
         case _:
-            return token if token and token == token.strip() else None
+            return token if token and token == token.strip() and not OPENING_THINK.match(token) else None

@@ -1,0 +1,20 @@
+"""Where a reply takes back what it said."""
+
+from __future__ import annotations
+
+import re
+
+_BACK = (
+    r"(?:but |oh,? |hmm,? |no,? |please )?(?:wait|actually|scratch that|scrap that"
+    r"|on second thought|on reflection|correction|let me correct|disregard|ignore (?:that|this|the above|my)"
+    r"|(?:i was|i am|i'm) wrong|i (?:withdraw|retract|take (?:that|this|it) back|no longer (?:stand by|believe|think))"
+    r"|that(?:'s| is| was) (?:wrong|not right|incorrect))\b"
+)
+_AT_ONCE = re.compile(_BACK, re.I)
+_LATER = re.compile(rf"[.!?\n,:]\s{{0,4}}{_BACK}", re.I)
+
+
+def is_taken_back(text: str, start: int) -> bool:
+    """Whether a text takes back, from a place on, what stands before it: `wait`, `scratch that`, `I was wrong`."""
+    # Two patterns: one that can only start with a mark skips from mark to mark.
+    return bool(_LATER.search(text, start) or (start == 0 and _AT_ONCE.match(text)))
