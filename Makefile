@@ -30,6 +30,7 @@ bench: $(WEIGHTS)
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_stats.py
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_hostile.py
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_pace.py
+	PYTHONPATH=. $(BIN)/python tests/bench/bench_parse.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
