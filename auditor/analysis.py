@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from auditor import arms, fields, order
+from auditor import arms, fields, order, ranges
 from auditor.figures import (
     Caveat,
     CellRow,
@@ -41,6 +41,12 @@ _LATER = Caveat(
         "models.fsi_star",
         "models.fsi_star_ci",
     ),
+)
+
+_SPREAD = (
+    *(f"spreads.{name}" for name in ("mean", "sd_sample", "sd_population", "lowest", "highest", "spread", "gain")),
+    "gains.gain",
+    "gains.best_wrappers",
 )
 
 Matched = Mapping[int, tuple[int, int, int | None]]
@@ -78,6 +84,7 @@ def summarize(
     model_rows = order.placed(scores, cells)
     enforced = [row for reading in readings for row in arms.enforcement(reading.measured, findings)]
     by_field = [row for reading in readings for row in fields.rows(reading.measured, reading.by_field)]
+    spread_rows, gain_rows, first_rows = ranges.spreads(cells), ranges.gains(cells), ranges.firsts(cells)
     return Summary(
         schema=SCHEMA,
         run=run,
@@ -99,12 +106,16 @@ def summarize(
             *arms.caveats(enforced),
             *order.caveats(model_rows),
             *fields.caveats(by_field),
+            *ranges.caveats(spread_rows, gain_rows, first_rows),
             _LATER,
         ),
         endpoints=tuple(_endpoint(found, upstreams) for found in findings),
         enforcement=tuple(enforced),
         order_changes=tuple(order.order_changes(model_rows, cells)),
         fields=tuple(by_field),
+        spreads=tuple(spread_rows),
+        gains=tuple(gain_rows),
+        firsts=tuple(first_rows),
     )
 
 
@@ -261,15 +272,20 @@ def _macro(values: list[float | None], seed: int) -> bootstrap.MacroMean:
 
 def _regression(measured: Measured) -> RegressionRow:
     cells = [cell for cell in measured.cells if cell.accuracy is not None and cell.parseability is not None]
+    rates = np.array([(cell.accuracy, cell.parseability) for cell in cells], float).reshape(-1, 2)
+    if any(cell.n is None for cell in cells):
+        status = "no_weights: n, by which cells are weighed, is not known of every cell"
+        r, slope = regression.pearson_r(*rates.T), regression.tautology_slope(*rates.T)
+        return RegressionRow(measured.parser, status, len(cells), pearson_r=r, tautology_slope=slope)
     result = regression.accuracy_on_parseability(
-        [cell.accuracy or 0.0 for cell in cells],
-        [cell.parseability or 0.0 for cell in cells],
+        rates[:, 0],
+        rates[:, 1],
         [
             [f"{cell.key.model}\0{cell.key.arm}" for cell in cells],
             [cell.key.task for cell in cells],
             [cell.key.wrapper for cell in cells],
         ],
-        [float(cell.n) for cell in cells],
+        [float(cell.n or 0) for cell in cells],
     )
     status = result.status if result.reason is None else f"{result.status}: {result.reason}"
     row = RegressionRow(
@@ -382,6 +398,8 @@ def _caveats(cells: Sequence[CellRow], rows: Sequence[SensitivityRow], models: S
         *_missing(cells),
         *_unknown_accuracy(cells),
         *_unknown_parseability(cells),
+        *_unknown_n(cells),
+        *_no_items(cells),
         *_single_wrapper(rows),
         *_different_wrappers(rows),
         *_single_task(models),
@@ -394,7 +412,7 @@ def _caveats(cells: Sequence[CellRow], rows: Sequence[SensitivityRow], models: S
 
 def _missing(cells: Sequence[CellRow]) -> list[Caveat]:
     marked = {
-        (cell.model, cell.task, cell.wrapper, cell.arm): f"{cell.missing} of {cell.missing + cell.n}"
+        (cell.model, cell.task, cell.wrapper, cell.arm): f"{cell.missing} of {cell.missing + (cell.n or 0)}"
         for cell in cells
         if cell.lossy
     }
@@ -412,7 +430,7 @@ def _unknown_accuracy(cells: Sequence[CellRow]) -> list[Caveat]:
     where = {(cell.task, cell.parser) for cell in cells if cell.accuracy is None and cell.parseability is not None}
     return [
         Caveat("no_gold", f"{task}: not every item has a gold answer, so accuracy and FSI are not known ({parser})",
-               ("cells.accuracy", "sensitivity.fsi", "models.accuracy"))
+               ("cells.accuracy", "sensitivity.fsi", "models.accuracy", *_SPREAD))
         for task, parser in sorted(where)
     ]  # fmt: skip
 
@@ -427,15 +445,34 @@ def _unknown_parseability(cells: Sequence[CellRow]) -> list[Caveat]:
         "sensitivity.psi",
         "models.parseability",
         "regression.beta",
+        "regression.pearson_r",
+        "regression.tautology_slope",
     )
     return [Caveat("no_parseability", message, fields)]
+
+
+def _unknown_n(cells: Sequence[CellRow]) -> list[Caveat]:
+    if all(cell.n is not None for cell in cells):
+        return []
+    message = "the imported cells do not say n: there are no counts, no weights for a regression, no comparison of arms"
+    fields = ("cells.n", "cells.parsed", "cells.correct", "regression.beta", "regression.se", "regression.p")
+    return [Caveat("no_n", message, (*fields, "regression.partial_r2", "regression.df", "enforcement"))]
+
+
+def _no_items(cells: Sequence[CellRow]) -> list[Caveat]:
+    if not any(cell.items is None and cell.accuracy is not None for cell in cells):
+        return []
+    message = "a table of cells has no items: intervals, bounds and tests need them, and reply lengths need replies"
+    fields = ("items", "accuracy_ci", "parseability_ci", "completion_tokens_mean", "truncated")
+    told = (*(f"cells.{name}" for name in fields), "sensitivity.fsi_bounds_simultaneous")
+    return [Caveat("no_items", message, told)]
 
 
 def _single_wrapper(rows: Sequence[SensitivityRow]) -> list[Caveat]:
     if not any(len(row.wrappers) == 1 for row in rows):
         return []
     message = "with one wrapper there is no range over wrappers: FSI and PSI need at least two"
-    return [Caveat("one_wrapper", message, ("sensitivity.fsi", "sensitivity.psi", "sensitivity.nfsi"))]
+    return [Caveat("one_wrapper", message, ("sensitivity.fsi", "sensitivity.psi", "sensitivity.nfsi", *_SPREAD))]
 
 
 def _different_wrappers(rows: Sequence[SensitivityRow]) -> list[Caveat]:
@@ -465,18 +502,20 @@ def _no_votes(cells: Sequence[CellRow]) -> list[Caveat]:
     if not any(cell.majority_vote_accuracy is None and cell.accuracy is not None for cell in cells):
         return []
     message = "rows or cells scored elsewhere name no value to vote with"
-    return [Caveat("no_votes", message, ("cells.majority_vote_accuracy", "majority_vote", "seed_disagreement"))]
+    fields = ("majority_vote.mean_change", "majority_vote.largest_change", "seed_disagreement.share")
+    return [Caveat("no_votes", message, ("cells.majority_vote_accuracy", *fields))]
 
 
 def _no_tokens(cells: Sequence[CellRow]) -> list[Caveat]:
-    if all(cell.prompt_tokens_mean is not None for cell in cells if cell.n):
+    if all(cell.prompt_tokens_mean is not None for cell in cells if cell.n != 0):
         return []
     message = "prompt tokens are not known, so there is no token spread and no matched subset"
-    return [Caveat("no_tokens", message, ("cells.prompt_tokens_mean", "token_spread", "sensitivity.fsi_matched"))]
+    fields = ("cells.prompt_tokens_mean", "token_spread", "sensitivity.fsi_matched", "sensitivity.psi_matched")
+    return [Caveat("no_tokens", message, fields)]
 
 
 def _no_matched(cells: Sequence[CellRow], rows: Sequence[SensitivityRow]) -> list[Caveat]:
-    known = all(cell.prompt_tokens_mean is not None for cell in cells if cell.n)
+    known = all(cell.prompt_tokens_mean is not None for cell in cells if cell.n != 0)
     if not known or all(row.fsi_matched is not None or row.fsi is None for row in rows):
         return []
     message = (

@@ -21,6 +21,8 @@ def enforcement(measured: Measured, findings: Sequence[Findings]) -> list[Enforc
     """A row for each model and enforced arm of a run."""
     arms: dict[tuple[str, str], Cells] = {}
     for cell in measured.cells:
+        if cell.n is None:
+            continue  # a comparison of arms is of generations
         arms.setdefault((cell.key.model, cell.key.arm), {})[cell.key.task, cell.key.wrapper] = cell
     rows = []
     for (model, arm), cells in arms.items():
@@ -87,8 +89,8 @@ def _row(parser: str, model: str, arm: str, cells: Cells, base: Cells, label: La
         canary=canary,
         wrappers=tuple(dict.fromkeys(cell.key.wrapper for cell in held)),
         tasks=len(tasks),
-        n=sum(cell.n for cell in held),
-        n_without=sum(cell.n for cell in free),
+        n=sum(cell.n or 0 for cell in held),
+        n_without=sum(cell.n or 0 for cell in free),
         parseability=_mean([cell.parseability for cell in held]),
         parseability_without=_mean([cell.parseability for cell in free]),
         parseability_change_ci=_change(pairs, tasks, lambda cell: cell.item_parsed),

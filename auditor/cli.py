@@ -40,9 +40,7 @@ Tasks = Annotated[
 Wrappers = Annotated[str | None, typer.Option(help="Wrapper names or .toml files, or all; separated by commas.")]
 Parsers = Annotated[
     str | None,
-    typer.Option(
-        help="Parser names, .toml files, .yaml files of lm-eval, python:package.module:function."
-    ),
+    typer.Option(help="Parser names, .toml files, .yaml files of lm-eval, python:package.module:function."),
 ]
 Seeds = Annotated[int | None, typer.Option(help="How many seeds: 0..K-1 are sent.  [default: 5; a local model: 2]")]
 Items = Annotated[int | None, typer.Option(help="Items per task, drawn by seed.  [default: 200; a local model: 10]")]
@@ -327,7 +325,7 @@ def report(
     "import",
     epilog=_examples(
         "auditor import replies.jsonl --out reports/mine",
-        "auditor import cells.csv   # model,task,wrapper,n,accuracy[,parseability]",
+        "auditor import cells.csv   # model,task,wrapper,accuracy[,n][,parseability]",
     ),
 )
 def import_(

@@ -44,14 +44,15 @@ class Counts(Struct, frozen=True):
 
 class CellRow(Struct, frozen=True):
     """One (model, task, wrapper, arm) under one parser. Rates are over `n` answered generations; unparseable and
-    ambiguous count as not parsed and as incorrect; `missing` is outside `n`."""
+    ambiguous count as not parsed and as incorrect; `missing` is outside `n`. `n` is None where an imported table of
+    cells does not say it: then there are rates and no counts."""
 
     model: str
     task: str
     wrapper: str
     arm: str
     parser: str
-    n: int
+    n: int | None
     items: int | None
     parsed: float | None
     correct: float | None
@@ -70,7 +71,7 @@ class CellRow(Struct, frozen=True):
     @property
     def lossy(self) -> bool:
         """Whether too much of it is missing to call it measured."""
-        return self.missing > MISSING_MARK * (self.n + self.missing)
+        return self.missing > MISSING_MARK * ((self.n or 0) + self.missing)
 
 
 class FieldRow(Struct, frozen=True):
@@ -222,6 +223,59 @@ class RankingRow(Struct, frozen=True):
     accuracies: tuple[float, ...]
 
 
+class SpreadRow(Struct, frozen=True):
+    """Accuracy of one (model, task, arm) under one parser over its `wrappers` (F of them), all weighing the same."""
+
+    model: str
+    task: str
+    arm: str
+    parser: str
+    wrappers: int
+    mean: float | None
+    sd_sample: float | None
+    """Standard deviation over wrappers, divided by F - 1."""
+    sd_population: float | None
+    """Divided by F."""
+    lowest: float | None
+    highest: float | None
+    spread: float | None
+    """Highest minus lowest; the FSI."""
+    worst_wrappers: tuple[str, ...]
+    best_wrappers: tuple[str, ...]
+    gain: float | None
+    """Highest minus mean."""
+
+
+class GainRow(Struct, frozen=True):
+    """What the best single wrapper of one (model, arm) gains over the mean wrapper under one parser, averaged over
+    tasks. It is one wrapper for all tasks, so the gain is at most the mean of their own."""
+
+    model: str
+    arm: str
+    parser: str
+    tasks: int
+    best_wrappers: tuple[str, ...]
+    gain: float | None
+
+
+class FirstRow(Struct, frozen=True):
+    """Which of the `models` of a (task, arm) each wrapper puts first under one parser, all of them under that wrapper;
+    `left_out` are wrappers that not all of them have. Apparent: chance is not ruled out."""
+
+    task: str
+    arm: str
+    parser: str
+    models: tuple[str, ...]
+    by_wrapper: dict[str, tuple[str, ...]]
+    """Wrapper -> the first model; several where they tie."""
+    never: tuple[str, ...]
+    """The models that no wrapper puts first; none where any model can be put first."""
+    never_apart: tuple[str, ...]
+    """Those that would not be first even if each model had a wrapper chosen for it: their best is below another's
+    worst."""
+    left_out: tuple[str, ...] = ()
+
+
 class EnforcementRow(Struct, frozen=True):
     """One model and arm under one parser against the arm without enforcement at the same limit, over the wrappers that
     both have. Rates are means over cells, PSI and FSI means over tasks, differences with minus without, their
@@ -305,6 +359,9 @@ class Summary(Struct, frozen=True):
     enforcement: tuple[EnforcementRow, ...] = ()
     order_changes: tuple[OrderChangeRow, ...] = ()
     fields: tuple[FieldRow, ...] = ()
+    spreads: tuple[SpreadRow, ...] = ()
+    gains: tuple[GainRow, ...] = ()
+    firsts: tuple[FirstRow, ...] = ()
 
 
 class ReplyExample(Struct, frozen=True):

@@ -138,7 +138,7 @@ def measures(measured: Measured, by_seed: Sequence[SeedRow]) -> list[Measure]:
 def _rate(name: str, model: str, wrapper: str, cells: list[Cell], by_seed: Sequence[SeedRow]) -> Measure:
     counts = [cell.parsed if name == "parseability" else cell.correct for cell in cells]
     means = [cell.item_parsed if name == "parseability" else cell.item_correct for cell in cells]
-    n, missing, items = sum(c.n for c in cells), sum(c.missing for c in cells), _items(cells)
+    n, missing, items = sum(c.n or 0 for c in cells), sum(c.missing for c in cells), _items(cells)
     known = [count for count in counts if count is not None]
     if not n or len(known) < len(counts):
         return Measure(name, model, wrapper, None, n, items, missing)  # type: ignore[arg-type]

@@ -26,11 +26,12 @@ TallyRow = tuple[int, int, int, int, int | None]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One cell under one parser. `parsed` and `correct` are counts out of `n`; None is not known: no gold, or the
-    parser does not apply. `item_*` (I,) are rates per item over its seeds, in the order of `items`."""
+    parser does not apply. `item_*` (I,) are rates per item over its seeds, in the order of `items`. `rates` are
+    (accuracy, parseability) of a cell of an imported table, whose `n` may be None."""
 
     id: int
     key: CellKey
-    n: int
+    n: int | None
     missing: int
     parsed: float | None
     correct: float | None
@@ -40,20 +41,27 @@ class Cell:
     prompt_tokens_mean: float | None = None
     completion_tokens_mean: float | None = None
     truncated: int | None = None
+    rates: tuple[float, float | None] | None = None
 
     @property
     def accuracy(self) -> float | None:
         """Correct over n."""
+        if self.rates is not None:
+            return self.rates[0]
         return None if self.correct is None or not self.n else self.correct / self.n
 
     @property
     def parseability(self) -> float | None:
         """Parsed over n."""
+        if self.rates is not None:
+            return self.rates[1]
         return None if self.parsed is None or not self.n else self.parsed / self.n
 
     @property
     def accuracy_parsed(self) -> float | None:
         """Correct over parsed."""
+        if self.rates is not None:
+            return self.rates[0] / self.rates[1] if self.rates[1] else None
         return None if self.correct is None or not self.parsed else self.correct / self.parsed
 
 
@@ -88,7 +96,7 @@ def measure(
     keys: Mapping[int, CellKey],
     totals: Mapping[int, CellTotal],
     tallies: Sequence[TallyRow],
-    given: Mapping[int, tuple[int, float, float | None]],
+    given: Mapping[int, tuple[int | None, float, float | None]],
 ) -> Measured:
     """Shape one parser's tallies. `given` are cells (n, accuracy, parseability) that were scored elsewhere."""
     columns = np.array(
@@ -125,10 +133,10 @@ def _concerns(parser: str, total: CellTotal) -> bool:
     return total.given < total.answered or total.answered == 0
 
 
-def _given_cell(id_: int, key: CellKey, given: tuple[int, float, float | None]) -> Cell:
+def _given_cell(id_: int, key: CellKey, given: tuple[int | None, float, float | None]) -> Cell:
     n, accuracy, parseability = given
-    parsed = None if parseability is None else parseability * n
-    return Cell(id_, key, n, 0, parsed, accuracy * n, None, None, None)
+    parsed, correct = (None if n is None or rate is None else rate * n for rate in (parseability, accuracy))
+    return Cell(id_, key, n, 0, parsed, correct, None, None, None, rates=(accuracy, parseability))
 
 
 def _cell(id_: int, key: CellKey, total: CellTotal, rows: IntArray) -> Cell:

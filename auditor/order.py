@@ -58,7 +58,7 @@ def caveats(rows: Sequence[ModelRow]) -> list[Caveat]:
         found.append(Caveat("not_ranked", message, ("models.rank", "order_changes")))
     if any(len(names) == 1 for names in models.values()):
         message = "one model has no place and no order: that needs at least two in an arm"
-        found.append(Caveat("one_model", message, ("models.rank", "order_changes")))
+        found.append(Caveat("one_model", message, ("models.rank", "order_changes", "firsts")))
     return found
 
 

@@ -213,11 +213,12 @@ def outcomes(folder: Path) -> Callable[[], tuple[list[str], list[tuple[object, .
 
 
 def write(report: Report) -> None:
-    """`report.html`, `summary.json`, `cells.csv` and, where fields are compared, `fields.csv`, each written aside and
-    renamed."""
+    """`report.html`, `summary.json`, `cells.csv`, `spreads.csv` and, where fields are compared, `fields.csv`, each
+    written aside and renamed."""
     contents = {
         "summary.json": tables.summary_json(report.summary),
         "cells.csv": tables.cells_csv(report.summary).encode(),
+        "spreads.csv": tables.spreads_csv(report.summary).encode(),
         "report.html": html.render_html(report.summary, report.examples, report.study).encode(),
     }
     if report.summary.fields:

@@ -16,7 +16,7 @@ from auditor.records import AnswerSpace, CellKey, Item, Reply, Row
 Canonical = Callable[[str, AnswerSpace], str | None]
 
 _KNOWN = frozenset(Row.__struct_fields__)
-_CELL_COLUMNS = ("model", "task", "wrapper", "n", "accuracy")
+_CELL_COLUMNS = ("model", "task", "wrapper", "accuracy")
 _KEYS = 20
 """Shown of a row without a text."""
 
@@ -125,8 +125,8 @@ def reply_of(row: Row) -> Reply:
     )
 
 
-def read_cells(path: Path) -> Iterator[tuple[CellKey, int, float, float | None]]:
-    """A CSV of cells: model, task, wrapper, n, accuracy and perhaps parseability, arm. Raises FileError."""
+def read_cells(path: Path) -> Iterator[tuple[CellKey, int | None, float, float | None]]:
+    """A CSV of cells: model, task, wrapper, accuracy and perhaps n, parseability, arm. Raises FileError."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -147,12 +147,14 @@ def read_cells(path: Path) -> Iterator[tuple[CellKey, int, float, float | None]]
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
     if missing := [name for name in _CELL_COLUMNS if name not in header]:
-        hint = f"a table of cells has the columns {', '.join(_CELL_COLUMNS)} and perhaps parseability"
+        hint = f"a table of cells has the columns {', '.join(_CELL_COLUMNS)} and perhaps n, parseability"
         raise FileError(path, f"no column {missing[0]!r} (columns: {', '.join(header)})", hint, line=1)
 
 
-def _count(path: Path, line: int, record: dict[str, Any]) -> int:
-    text = record["n"] or ""
+def _count(path: Path, line: int, record: dict[str, Any]) -> int | None:
+    text = record.get("n") or ""
+    if not text:
+        return None
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise FileError(path, f"n {text!r} is not a count of generations", line=line)
     return int(text)

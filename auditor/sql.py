@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-VERSION = 2
+VERSION = 3
 
 MIGRATIONS: dict[int, str] = {
     1: """
@@ -31,6 +31,17 @@ CREATE TABLE endpoint (
     findings TEXT NOT NULL,
     PRIMARY KEY (model, server)
 ) WITHOUT ROWID;
+""",
+    2: """
+ALTER TABLE given_cell RENAME TO counted_cell;
+CREATE TABLE given_cell (
+    cell INTEGER PRIMARY KEY REFERENCES cell (id),
+    n INTEGER,
+    accuracy REAL NOT NULL,
+    parseability REAL
+);
+INSERT INTO given_cell SELECT cell, n, accuracy, parseability FROM counted_cell;
+DROP TABLE counted_cell;
 """,
 }
 """Version -> what takes a file from it to the next. Each is run in one transaction."""
@@ -170,7 +181,7 @@ CREATE TABLE outcome (
 
 CREATE TABLE given_cell (
     cell INTEGER PRIMARY KEY REFERENCES cell (id),
-    n INTEGER NOT NULL,             -- an imported table of cells: what is known of each
+    n INTEGER,                      -- an imported table of cells: what is known of each; NULL: n is not
     accuracy REAL NOT NULL,
     parseability REAL
 );

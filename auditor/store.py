@@ -337,7 +337,7 @@ class Store:
         self._db.execute(sql.INSERT, (*start, *reply_values(reply), None, 0, None, *given, None)).fetchone()
         return True
 
-    def put_given_cells(self, cells: Iterable[tuple[CellKey, int, float, float | None]]) -> None:
+    def put_given_cells(self, cells: Iterable[tuple[CellKey, int | None, float, float | None]]) -> None:
         """Commit an imported table of cells: key, n, accuracy, parseability."""
         with self._transaction():
             for key, n, accuracy, parseability in cells:
@@ -445,7 +445,7 @@ class Store:
             found.setdefault(cell, {})[reason] = count
         return found
 
-    def given_cells(self) -> dict[int, tuple[int, float, float | None]]:
+    def given_cells(self) -> dict[int, tuple[int | None, float, float | None]]:
         """Cell id -> (n, accuracy, parseability) of an imported table."""
         return {row[0]: (row[1], row[2], row[3]) for row in self._db.execute("SELECT * FROM given_cell")}
 

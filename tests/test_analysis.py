@@ -50,6 +50,17 @@ def test_sensitivity_of_the_worked_example() -> None:
     assert rows["m0", "t0"].worst_wrappers == ("plain", "json")
 
 
+def test_spreads_of_a_measured_run() -> None:
+    """A run of replies has them too: m0 scores 1, 1 and 3 of 4 in t0, so the deviations are 1/12 and 1/18 rooted."""
+    summary = micro()
+    row = summary.spreads[0]
+    assert [row.spread for row in summary.spreads] == [row.fsi for row in summary.sensitivity]
+    assert (row.mean, row.sd_sample, row.sd_population) == pytest.approx((5 / 12, (1 / 12) ** 0.5, (1 / 18) ** 0.5))
+    assert {row.task: row.by_wrapper["json"] for row in summary.firsts} == {"t0": ("m0", "m1"), "t1": ("m1",)}
+    # xml: 0.75 - 5/12 in t0, 0.75 - 0.5 in t1
+    assert (summary.gains[0].best_wrappers, summary.gains[0].gain) == (("xml",), pytest.approx((1 / 3 + 1 / 4) / 2))
+
+
 def test_macro_means_and_the_papers_interval() -> None:
     """Equal tasks have an interval of no width; nFSI's lies between its two tasks."""
     rows = {row.model: row for row in micro().models}
@@ -129,7 +140,8 @@ def test_one_wrapper_has_no_range() -> None:
     """FSI and PSI of one wrapper are null with a reason, never 0."""
     summary = lone()
     assert (summary.sensitivity[0].fsi, summary.sensitivity[0].psi, summary.models[0].fsi) == (None, None, None)
-    assert "sensitivity.fsi" in reasons(summary)["one_wrapper"]
+    assert (summary.spreads[0].spread, summary.spreads[0].sd_population, summary.gains[0].gain) == (None, None, None)
+    assert {"sensitivity.fsi", "spreads.spread", "gains.gain"} <= set(reasons(summary)["one_wrapper"])
 
 
 def test_no_gold_has_parseability_only() -> None:

@@ -18,7 +18,8 @@ STAGES = frozenset(
     | {"parsing", "stats", "measure", "analysis", "arms", "verdict", "estimate", "tasks", "endpoints", "pacing", "send"}
     | {"probing", "lanes", "journal", "store", "stored", "rows", "report", "progress", "prepare", "audit", "gating"}
     | {"labels", "reading", "extractor", "extractor_child", "lm_eval"}
-    | {"folders", "results", "border", "checking", "listing", "serving", "options", "fields", "order", "tally"}
+    | {"folders", "results", "border", "checking", "listing", "serving", "options", "fields", "order", "ranges"}
+    | {"tally"}
 )
 ANYTHING = STAGES | {"auditor"}
 
@@ -42,10 +43,11 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "parsing": {"parsing", "records", "errors"},
     "stats": {"stats"},
     "measure": {"records"},
-    "analysis": {"arms", "fields", "figures", "measure", "order", "records", "stats"},
+    "analysis": {"arms", "fields", "figures", "measure", "order", "ranges", "records", "stats"},
     "arms": {"figures", "measure", "records", "stats"},
     "fields": {"figures", "measure", "stats"},
     "order": {"figures", "stats"},
+    "ranges": {"figures", "stats"},
     "verdict": {"figures"},
     "tasks": {"tasks", "records", "errors"},
     "endpoints": {"endpoints", "records", "errors"},
@@ -126,6 +128,7 @@ PURE = (
     "arms",
     "fields",
     "order",
+    "ranges",
 )
 OUTSIDE = frozenset(
     {"os", "io", "pathlib", "sqlite3", "socket", "ssl", "select", "selectors", "http", "urllib", "httpx", "aiohttp"}

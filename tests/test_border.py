@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from simulated import CASES, reply
 
 from auditor import audit, border
 from auditor.errors import ConflictError
+from auditor.results import load
 from auditor.study import Study
 
 
@@ -64,6 +66,43 @@ def test_a_table_of_cells_is_measured(tmp_path: Path) -> None:
     assert (summary.parsers, summary.sensitivity[0].fsi, summary.sensitivity[0].psi) == (("given",), 0.25, None)
     assert summary.cells[0].accuracy_ci is None
     assert {"no_votes", "no_parseability"} <= {caveat.code for caveat in summary.warnings}
+
+
+def test_cells_without_n_are_measured(tmp_path: Path) -> None:
+    """Rates are as told, counts are null, and so is what would weigh by them: why is said, and after a reload too."""
+    source = tmp_path / "cells.csv"
+    source.write_text(
+        "model,task,wrapper,n,accuracy,parseability\nm,t,a,10,0.3,0.6\nm,t,b,,0.7,0.9\nm,t,c,10,0.1,0.8\n"
+    )
+    report = border.import_rows(source, tmp_path / "x", (), ())
+    summary = report.summary
+    assert [(cell.n, cell.correct, cell.accuracy) for cell in summary.cells] == [
+        (10, 3.0, 0.3),
+        (None, None, 0.7),
+        (10, 1.0, 0.1),
+    ]
+    assert summary.cells[1].accuracy_parsed == pytest.approx(7 / 9)
+    assert (summary.sensitivity[0].fsi, summary.sensitivity[0].psi) == pytest.approx((0.6, 0.3))
+    fit = summary.regression[0]
+    assert (fit.status.split(":")[0], fit.cells, fit.beta) == ("no_weights", 3, None)
+    # deviations from the means 11/30 and 23/30, times 30: (-2, 10, -8) and (-5, 4, 1)
+    assert fit.pearson_r == pytest.approx(42 / (168 * 42) ** 0.5)
+    assert "cells.n" in {field for caveat in summary.warnings for field in caveat.fields}
+    assert load(tmp_path / "x").summary.cells == summary.cells
+
+
+def test_the_spreads_of_cells_are_a_file(tmp_path: Path) -> None:
+    """`spreads.csv` has a row per model and task; names of wrappers are JSON, whatever stands in them."""
+    source = tmp_path / "cells.csv"
+    source.write_text('model,task,wrapper,accuracy\nm,t,",",0.25\nm,t,=,0.75\nm,t,"a, b",0.75\n')
+    border.import_rows(source, tmp_path / "x", (), ())
+    with (tmp_path / "x" / "spreads.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["model"], row["wrappers"], row["spread"], json.loads(row["worst_wrappers"])) == ("m", "3", "0.5", [","])
+    assert json.loads(row["best_wrappers"]) == ["=", "a, b"]
+    # mean 7/12; deviations -1/3, 1/6, 1/6: squares 1/6
+    assert float(row["sd_sample"]) == pytest.approx((1 / 12) ** 0.5)
+    assert float(row["sd_population"]) == pytest.approx((1 / 18) ** 0.5)
 
 
 def test_importing_again_changes_nothing_and_a_difference_is_refused(tmp_path: Path) -> None:

@@ -102,9 +102,19 @@ def test_a_table_of_cells(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["model,task,wrapper,accuracy\nm,t,w,0.5\n", "model,task,wrapper,n,accuracy\nm,t,w,,0.5\n"]
+)
+def test_a_table_need_not_say_n(tmp_path: Path, text: str) -> None:
+    """Published tables often have none: without the column, or with an empty field, n is not known."""
+    path = tmp_path / "c.csv"
+    path.write_text(text)
+    assert list(read_cells(path)) == [(CellKey("m", "t", "w", "none"), None, 0.5, None)]
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("model,task,wrapper,accuracy\n", ":1: no column 'n'"),
+        ("model,task,wrapper,n\n", ":1: no column 'accuracy'"),
         ("model,task,wrapper,n,accuracy\nm,t,w,10,57.2\n", ":2: accuracy '57.2' is not a share between 0 and 1"),
         ("model,task,wrapper,n,accuracy\nm,t,w,10,nan\n", ":2: accuracy 'nan' is not a share"),
         ("model,task,wrapper,n,accuracy\nm,t,w,0,0.5\n", ":2: n '0' is not a count"),

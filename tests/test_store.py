@@ -635,7 +635,7 @@ def test_an_older_file_that_is_written_is_migrated(old: Path) -> None:
         store.put_findings(Findings("m", "s", "vllm"))
     with Store(old, writable=False) as store:
         counts = store.counts()
-        assert store.meta("schema") == "2"
+        assert store.meta("schema") == "3"
         assert list(store.findings()) == [("m", "s")]
     assert (counts["missing"], counts["attempts"], counts["cost_usd"]) == (0, 13, 1.0)
 
@@ -660,7 +660,7 @@ def test_a_kill_between_tables_and_version_is_survived(
         with pytest.raises(KeyboardInterrupt):
             Store(run, writable=True, create=True)
     with writable(run) as store:
-        assert store.meta("schema") == "2"
+        assert store.meta("schema") == "3"
 
 
 def killed(*_: object, **__: object) -> None:

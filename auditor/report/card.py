@@ -126,7 +126,7 @@ def _row(summary: Summary, subject: Subject, parser: str) -> CardRow:
         scores=scores[0] if scores else _no_scores(subject, parser),
         accuracy=_average(_accuracy(row) for row in sensitivity),
         parseability=parseability,
-        unread=_hardly_read([cell for cell in cells if cell.n]),
+        unread=_hardly_read([cell for cell in cells if cell.n != 0]),
     )
 
 
@@ -181,10 +181,10 @@ def _prompt_tokens(cells: Sequence[CellRow]) -> Span | None:
     return None if ends is None or whole is None else Span(ends.low, whole, ends.high)
 
 
-def weighted_mean(pairs: Sequence[tuple[float | None, int]]) -> float | None:
+def weighted_mean(pairs: Sequence[tuple[float | None, int | None]]) -> float | None:
     """Mean of (value, weight); None where a value with weight is unknown."""
-    pairs = [(value, weight) for value, weight in pairs if weight]
-    values = [value * weight for value, weight in pairs if value is not None and known(value)]
-    if not values or len(values) < len(pairs):
+    counted = [(value, weight) for value, weight in pairs if weight]
+    values = [value * weight for value, weight in counted if value is not None and known(value)]
+    if not values or len(values) < len(counted):
         return None
-    return sum(values) / sum(weight for _, weight in pairs)
+    return sum(values) / sum(weight for _, weight in counted)

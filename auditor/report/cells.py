@@ -93,7 +93,7 @@ def average(cells: Sequence[CellRow], peers: Sequence[CellRow]) -> CellRow:
         wrapper=cells[0].wrapper,
         arm=cells[0].arm,
         parser=cells[0].parser,
-        n=sum(cell.n for cell in cells),
+        n=_total([cell.n for cell in cells]),
         items=_total([cell.items for cell in cells]),
         parsed=_total([cell.parsed for cell in cells]),
         correct=_total([cell.correct for cell in cells]),
@@ -139,7 +139,7 @@ def _reason_group(cells: Sequence[CellRow], subject: Subject, wrappers: Sequence
     n: Counter[str] = Counter()
     counts: dict[str, Counter[str]] = {}
     for cell in cells:
-        n[cell.wrapper] += cell.n
+        n[cell.wrapper] += cell.n or 0
         for reason, number in cell.reasons.items():
             counts.setdefault(reason, Counter())[cell.wrapper] += number
     rows = [

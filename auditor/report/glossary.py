@@ -39,6 +39,15 @@ TERMS = (
     ),
     ("PSI", "Parseability sensitivity index: the largest minus the least share of readable replies over wrappers."),
     ("nFSI", "FSI divided by the mean accuracy over wrappers, so that weak and strong models compare."),
+    (
+        "Spread, mean, SD",
+        "Of accuracy over the wrappers of one model and task: largest minus least (the FSI), mean, and standard "
+        "deviation by the sample formula (divided by F - 1) and by the population formula (divided by F).",
+    ),
+    (
+        "Gain over the mean wrapper",
+        "Accuracy of the best single wrapper less the mean over wrappers, averaged over tasks.",
+    ),
     ("Noise floor", "The FSI that chance alone would give if the wrapper had no effect."),
     ("FSI*", "FSI adjusted for that noise, with an interval that covers; 0 where FSI is within the noise."),
     ("Interval as in the paper", "95 % percentile bootstrap over tasks. Not calibrated: it covers less than it says."),

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from auditor.figures import CellRow, RankingRow, ReplyExample, SensitivityRow, Summary
 from auditor.records import Message
-from auditor.report import enforced, fields, parsers, text
+from auditor.report import enforced, fields, parsers, ranges, text
 from auditor.report.card import Card, Subject, cards, leading, pair, primary, subjects
 from auditor.report.causes import why
 from auditor.report.cells import ReasonTable, WrapperRows, by_task, by_wrapper, reason_tables
@@ -82,6 +82,7 @@ def render_html(summary: Summary, examples: Sequence[ReplyExample], study: Mappi
             contrasts=enforced.contrasts(summary),
             enforced=enforced.by_parser(summary),
             fields=fields.by_parser(summary),
+            ranges=ranges.by_parser(summary),
             places=places(summary),
             left_out=len(examples) - len(shown),
             sensitivity=_sensitivity(summary),

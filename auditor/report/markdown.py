@@ -11,6 +11,7 @@ from auditor.report.cells import by_wrapper
 from auditor.report.enforced import contrasts, difference
 from auditor.report.headline import headline
 from auditor.report.parsers import unread
+from auditor.report.ranges import sentence
 from auditor.report.text import DASH, count, inline, interval, known, percent, rate, signed, signed_interval
 
 # An underscore inside a word is no emphasis; escaping it there would only hurt readers of the raw text.
@@ -20,6 +21,7 @@ _SPECIAL = re.compile(r"[\\`*\[\]{}|~#!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 def summary_markdown(summary: Summary) -> str:
     """The verdict, what enforcement does, every model's reporting card and its table of wrappers."""
     parts = [f"## Format audit: {escape(summary.run.name)}", *map(escape, headline(summary))]
+    parts += [escape(said) for said in [sentence(summary)] if said]
     parts += _enforcement(summary)
     for card in cards(summary):
         parts += [f"### {escape(card.subject.label)}", _facts(summary, card), _card_table(card)]

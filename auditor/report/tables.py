@@ -8,8 +8,9 @@ import json
 from collections.abc import Iterable
 
 import msgspec
+from msgspec import Struct
 
-from auditor.figures import CellRow, FieldRow, Summary
+from auditor.figures import CellRow, FieldRow, SpreadRow, Summary
 
 _INTERVALS = ("accuracy_ci", "parseability_ci")
 # A spreadsheet runs a cell that begins like a formula, and names come from files and endpoints.
@@ -26,12 +27,17 @@ def fields_csv(summary: Summary) -> str:
     return _csv(FieldRow, summary.fields)
 
 
+def spreads_csv(summary: Summary) -> str:
+    """One line per (model, task, arm, parser), in the form of `cells_csv`; names of wrappers are a JSON list."""
+    return _csv(SpreadRow, summary.spreads)
+
+
 def summary_json(summary: Summary) -> bytes:
     """`summary.json`: indented by two spaces; a number that is not finite is null."""
     return msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"
 
 
-def _csv(kind: type[CellRow] | type[FieldRow], rows: Iterable[CellRow | FieldRow]) -> str:
+def _csv(kind: type[Struct], rows: Iterable[Struct]) -> str:
     names = kind.__struct_fields__
     head: list[object] = [column for name in names for column in _columns(name)]
     lines = ([part for name in names for part in _fields(name, getattr(row, name))] for row in rows)
@@ -52,7 +58,7 @@ def _columns(name: str) -> tuple[str, ...]:
 def _fields(name: str, value: object) -> tuple[object, ...]:
     if name in _INTERVALS:
         return value if isinstance(value, tuple) else (None, None)
-    if isinstance(value, dict):
+    if isinstance(value, dict | tuple):
         return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
     return (spreadsheet_safe(value),)
 

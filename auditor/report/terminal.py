@@ -16,6 +16,7 @@ from auditor.report.cells import WrapperRows, by_wrapper, reason_tables
 from auditor.report.enforced import MEANINGS, under
 from auditor.report.headline import headline
 from auditor.report.parsers import unread
+from auditor.report.ranges import sentence
 from auditor.report.text import DASH, count, inline, interval, known, plural, rate
 
 NAME_WIDTH = 18
@@ -28,8 +29,9 @@ def print_summary(summary: Summary, console: Console, parser: str | None = None)
     """The verdict; what enforcement does; per model its card and a table of wrappers; the most frequent reasons.
     `parser` leaves out the others."""
     parsers = [name for name in summary.parsers if parser in (None, name)]
-    for sentence in headline(summary):
-        console.print(Text(inline(sentence)))
+    for said in (*headline(summary), sentence(summary)):
+        if said:
+            console.print(Text(inline(said)))
     _print_enforcement(under(summary, parser or primary(summary.parsers)), console)
     for card in cards(summary):
         _print_model(summary, card, parsers, console)
