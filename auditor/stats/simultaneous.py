@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from auditor.stats.arrays import TIE, FloatArray, IntArray, Interval, Rng, floats, grouped, same_length
+from auditor.stats.arrays import TIE, FloatArray, Interval, Rng, floats
+from auditor.stats.noise import normal_noise, unit_errors, unit_of, unusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,62 +44,27 @@ def range_bounds(
     wrapper. `clusters` (N,) are ids of items that belong together (a shared passage).
 
     With D_fg = m_f - m_g, its standard error over units and k the quantile of max |G_f - G_g| / se_fg over
-    `_noise`: [max(0, max(|D| - k se)), min(1, max(|D| + k se))]. A pair whose difference is the same in all
+    `normal_noise`: [max(0, max(|D| - k se)), min(1, max(|D| + k se))]. A pair whose difference is the same in all
     units has se 0, which is ignorance, not certainty: it gets the rule of three, 3/units at 95 %, times 1 + |D|, the
     farthest an unseen item can lie from D. That half-width is for one pair at a time.
     """
     y = floats(items, ndim=2)
-    unit = np.arange(y.shape[1]) if clusters is None else _positions(clusters, y)
+    unit = unit_of(y, clusters)
     units = int(unit.max(initial=-1)) + 1
-    reason = _unusable(y, units)
+    reason = unusable(y, units)
     if reason is not None:
         return RangeBounds(None, None, 0, units, reason)
-    errors = _unit_errors(y, unit)
+    errors = unit_errors(y, unit)
     first, second = np.triu_indices(len(y), 1)
     means = y.mean(axis=1)
     difference = np.abs(means[first] - means[second])
     se = np.sqrt(((errors[:, first] - errors[:, second]) ** 2).sum(axis=0))
     constant = se <= TIE
-    noise = _noise(errors, rng, draws)
+    noise = normal_noise(errors, rng, draws)
     k = _critical(noise[:, first[~constant]] - noise[:, second[~constant]], se[~constant], confidence)
     half = np.where(constant, (1 + difference) * _rule_of_three(units, confidence), (k or 0.0) * se)
     low, high = float((difference - half).max()), float((difference + half).max())
     return RangeBounds((max(0.0, low), min(1.0, high)), k, int(constant.sum()), units)
-
-
-def _noise(errors: FloatArray, rng: Rng, draws: int) -> FloatArray:
-    """Draws (B, F) of the wrappers' sampling noise from `_unit_errors`.
-
-    G_b[f] = sqrt(N/(N-1))/N sum_i xi_bi (Y[f,i] - m_f) with xi ~ N(0, 1) shared by all wrappers (by all items of a
-    cluster). Given Y that is a centred normal in F dimensions, so it is drawn there: F numbers a draw, not N.
-    """
-    # R'R is the covariance even where wrappers are identical, which a Cholesky factor would refuse
-    factor = np.linalg.qr(errors, mode="r")
-    noise: FloatArray = np.random.default_rng(rng).standard_normal((draws, len(factor))) @ factor
-    return noise
-
-
-def _unit_errors(y: FloatArray, unit: IntArray) -> FloatArray:
-    """What each unit adds to each wrapper's error, (units, F): its columns' inner products are the covariance."""
-    centred = y - y.mean(axis=1, keepdims=True)
-    sums = np.column_stack([np.bincount(unit, row) for row in centred])
-    units = len(sums)
-    scaled: FloatArray = sums * (math.sqrt(units / (units - 1)) / y.shape[1])
-    return scaled
-
-
-def _positions(clusters: npt.ArrayLike, y: FloatArray) -> IntArray:
-    _, position = grouped(clusters)
-    same_length(clusters=position, items=y.T)
-    return position
-
-
-def _unusable(y: FloatArray, units: int) -> str | None:
-    if len(y) < 2:
-        return "fewer than two wrappers"
-    if not np.isfinite(y).all():
-        return "an item was not measured under every wrapper"
-    return "fewer than two items or clusters" if units < 2 else None
 
 
 def _critical(differences: FloatArray, se: FloatArray, confidence: float) -> float | None:

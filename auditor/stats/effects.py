@@ -1,0 +1,174 @@
+"""Does the wrapper change anything at all? Tests of one (model, task), and Holm's correction over several."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc
+
+from auditor.stats.arrays import TIE, FloatArray, IntArray, Rng, floats
+from auditor.stats.noise import unit_of
+
+ENUMERABLE = 20_000
+TABLE = 5040
+"""The orders of seven wrappers: up to here a gather from the table of all orders is several times faster."""
+NEAR = 1e-9
+"""Ranges of counts over items and seeds that differ by less are equal: summing many items rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationTest:
+    """The range over wrappers and its `floor`, the mean range over relabellings: what is left without an effect.
+
+    `p` is the share of relabellings whose range is at least as large, over all of them (`exact`) or over
+    `relabellings` random ones and the observed one.
+    """
+
+    range: float | None
+    floor: float | None
+    p: float | None
+    relabellings: int
+    exact: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CochranQ:
+    """Cochran's Q with its chi-square p; `varying` counts the items on which the wrappers differ, which carry it."""
+
+    q: float | None
+    df: int
+    p: float | None
+    varying: int
+    reason: str | None = None
+
+
+def permutation_test(
+    scores: npt.ArrayLike, rng: Rng, *, clusters: npt.ArrayLike | None = None, relabellings: int = 10_000
+) -> PermutationTest:
+    """Test of no wrapper effect from scores (F, N, S), or item means (F, N): wrapper labels are permuted within item.
+
+    An item's seeds move together, as their mean; a seed without a score is NaN and leaves that mean. Items of one of
+    the `clusters` (N,) move together too. The orders are enumerated where there are at most 20,000 that differ.
+    Source: Fisher's randomization test, blocks as units; p as Phipson and Smyth (2010) for random relabellings.
+    """
+    y = _item_means(np.asarray(scores, np.float64))
+    reason = _untestable(y)
+    if reason is not None:
+        return PermutationTest(None, None, None, 0, False, reason)
+    units = _unit_sums(y, clusters)
+    # a unit on which the wrappers agree adds the same to all of them under every order
+    units = units[np.ptp(units, axis=1) > TIE]
+    sums = _all_orders(units)
+    exact = sums is not None
+    if sums is None:
+        sums = _random_orders(units, np.random.default_rng(rng), relabellings)
+    ranges = np.ptp(sums, axis=1) / y.shape[1]
+    observed = float(np.ptp(y.mean(axis=1)))
+    extreme, own = int((ranges >= observed - NEAR).sum()), int(not exact)
+    p = (extreme + own) / (len(ranges) + own)
+    return PermutationTest(observed, float(ranges.mean()), p, len(ranges), exact)
+
+
+def cochran_q(successes: npt.ArrayLike) -> CochranQ:
+    """Cochran's Q (1950) of 0/1 results (F, N), one seed: equal success rates of F wrappers on the same items.
+
+    The chi-square holds from about 24 results on varying items (F times `varying`); below, the permutation test does.
+    ValueError for a value that is not 0 or 1.
+    """
+    x = floats(successes, ndim=2)
+    reason = _untestable(x)
+    if reason is not None:
+        return CochranQ(None, max(len(x) - 1, 0), None, 0, reason)
+    if not ((x == 0) | (x == 1)).all():
+        raise ValueError("Cochran's Q needs results that are 0 or 1: one seed, no means")
+    wrappers, per_item, per_wrapper = len(x), x.sum(axis=0), x.sum(axis=1)
+    within = float((per_item * (wrappers - per_item)).sum())
+    varying = int(((per_item > 0) & (per_item < wrappers)).sum())
+    if varying == 0:
+        return CochranQ(None, wrappers - 1, None, 0, "no item varies over the wrappers")
+    between = wrappers * float((per_wrapper**2).sum()) - float(per_wrapper.sum()) ** 2
+    q = (wrappers - 1) * between / within
+    return CochranQ(q, wrappers - 1, float(chdtrc(wrappers - 1, q)), varying)
+
+
+def holm(ps: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Holm's step-down adjusted p-values (1979), in the order given; None stays None and counts for no test."""
+    tested = [(p, place) for place, p in enumerate(ps) if p is not None]
+    if not all(0 <= p <= 1 for p, _ in tested):
+        raise ValueError("a p-value is not in [0, 1]")
+    adjusted: list[float | None] = [None] * len(ps)
+    largest = 0.0
+    for rank, (p, place) in enumerate(sorted(tested)):
+        largest = max(largest, min(1.0, (len(tested) - rank) * p))
+        adjusted[place] = largest
+    return tuple(adjusted)
+
+
+def _item_means(scores: FloatArray) -> FloatArray:
+    if scores.ndim != 3:
+        return floats(scores, ndim=2)
+    known = np.isfinite(scores)
+    seeds = known.sum(axis=2)
+    total = np.where(known, scores, 0.0).sum(axis=2)
+    means: FloatArray = np.divide(total, seeds, out=np.full(seeds.shape, np.nan), where=seeds > 0)
+    return means
+
+
+def _untestable(y: FloatArray) -> str | None:
+    if len(y) < 2:
+        return "fewer than two wrappers"
+    if y.shape[1] == 0:
+        return "no item was measured"
+    return None if np.isfinite(y).all() else "an item was not measured under every wrapper"
+
+
+def _unit_sums(y: FloatArray, clusters: npt.ArrayLike | None) -> FloatArray:
+    """Sums (units, F) over the items of each unit."""
+    return y.T if clusters is None else np.column_stack([np.bincount(unit_of(y, clusters), row) for row in y])
+
+
+def _all_orders(units: FloatArray) -> FloatArray | None:
+    """The wrappers' sums (B, F) under every combination of the units' distinct orders; None where they are too many."""
+    if math.prod(_distinct(row) for row in units[: ENUMERABLE.bit_length()]) > ENUMERABLE:
+        return None
+    sums = np.zeros((1, units.shape[1]))
+    for row in units:
+        orders = np.array(_orders(sorted(row.tolist())))
+        sums = (sums[:, None] + orders).reshape(-1, units.shape[1])
+    return sums
+
+
+def _distinct(row: FloatArray) -> int:
+    """How many distinct orders a unit's values have; all are equally likely, however many of them are equal."""
+    equal = math.prod(math.factorial(count) for count in Counter(row.tolist()).values())
+    return math.factorial(len(row)) // equal
+
+
+def _orders(values: list[float]) -> list[tuple[float, ...]]:
+    if not values:
+        return [()]
+    firsts = [place for place, value in enumerate(values) if value not in values[:place]]
+    return [(values[i], *rest) for i in firsts for rest in _orders(values[:i] + values[i + 1 :])]
+
+
+def _random_orders(units: FloatArray, rng: np.random.Generator, count: int) -> FloatArray:
+    """The wrappers' sums (count, F), each unit's values in a random order of their own."""
+    wrappers = units.shape[1]
+    table = np.array(list(itertools.permutations(range(wrappers)))) if math.factorial(wrappers) <= TABLE else None
+    sums = np.zeros((count, wrappers))
+    for row in units:
+        sums += _shuffled(row, table, rng, count)
+    return sums
+
+
+def _shuffled(row: FloatArray, table: IntArray | None, rng: np.random.Generator, count: int) -> FloatArray:
+    if table is None:
+        return rng.permuted(np.broadcast_to(row, (count, len(row))), axis=1)
+    return row[table].take(rng.integers(0, len(table), count), axis=0)

@@ -1,0 +1,211 @@
+"""Tests of a wrapper effect, and Holm's correction."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.contingency_tables import cochrans_q  # type: ignore[import-untyped]
+from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
+
+from auditor.stats import effects
+from auditor.stats.arrays import FloatArray
+from auditor.stats.effects import CochranQ, PermutationTest, cochran_q, holm, permutation_test
+
+MICRO_T0, MICRO_T1 = ("1000", "1000", "1110"), ("1001", "1000", "1011")
+
+
+def bits(rows: tuple[str, ...]) -> FloatArray:
+    return np.array([[float(bit) for bit in row] for row in rows])
+
+
+def binary(rng: np.random.Generator, wrappers: int, items: int) -> FloatArray:
+    """Results without a wrapper effect on items of differing difficulty."""
+    return np.asarray(rng.random((wrappers, items)) < rng.uniform(0.1, 0.9, items), np.float64)
+
+
+def by_scipy(y: FloatArray) -> tuple[float, float]:
+    """Mean range and p over all relabellings within item, from scipy."""
+
+    def span(*rows: FloatArray, axis: int = -1) -> FloatArray:
+        return np.asarray(np.ptp(np.stack([row.mean(axis=axis) for row in rows]), axis=0))
+
+    found = stats.permutation_test(
+        tuple(y), span, permutation_type="samples", alternative="greater", n_resamples=np.inf, vectorized=True
+    )
+    return float(found.null_distribution.mean()), float(found.pvalue)
+
+
+def test_the_worked_example() -> None:
+    """m0/t0: all 1296 relabellings give a mean range of 1/3 and reach the observed 1/2 in 1/3 of the cases."""
+    found = permutation_test(bits(MICRO_T0), 0)
+    assert found.range == 0.5
+    assert found.floor == pytest.approx(1 / 3, abs=1e-12)
+    assert found.p == pytest.approx(1 / 3, abs=1e-12)
+    # two of the four items are answered alike by all; the others have one right wrapper of three
+    assert (found.relabellings, found.exact) == (9, True)
+
+
+def test_all_relabellings_counted_one_by_one() -> None:
+    """Enumerating distinct orders gives what all (3!)^3 relabellings give."""
+    y = np.array([[0.2, 0.4, 1.0], [0.2, 0.0, 0.6], [0.8, 0.4, 0.0]])
+    ranges = []
+    for orders in itertools.product(itertools.permutations(range(3)), repeat=3):
+        means = [np.mean([y[orders[item][f], item] for item in range(3)]) for f in range(3)]
+        ranges.append(max(means) - min(means))
+    found = permutation_test(y, 0)
+    assert found.floor == pytest.approx(np.mean(ranges), abs=1e-12)
+    assert found.p == pytest.approx(np.mean(np.array(ranges) >= np.ptp(y.mean(axis=1)) - 1e-9), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_scipy_agrees_exactly(seed: int) -> None:
+    """On random item means, four items and three wrappers, scipy's exact test has the same p and mean."""
+    y = np.random.default_rng(seed).integers(0, 6, (3, 4)) / 5
+    found = permutation_test(y, 0)
+    assert found.exact
+    assert (found.floor, found.p) == pytest.approx(by_scipy(y), abs=1e-9)
+
+
+@pytest.mark.parametrize("table", [effects.TABLE, 1])
+def test_random_relabellings_agree_with_scipys_exact_ones(table: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either way of drawing orders comes within four Monte Carlo errors of all 46,656 relabellings."""
+    monkeypatch.setattr(effects, "TABLE", table)
+    y = np.random.default_rng(3).random((3, 6))
+    found, (floor, p) = permutation_test(y, 0, relabellings=20_000), by_scipy(y)
+    assert (found.exact, found.relabellings) == (False, 20_000)
+    assert found.p == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 20_000))
+    assert found.floor == pytest.approx(floor, abs=0.003)
+
+
+def test_seeds_move_together() -> None:
+    """Scores per seed give what their item means give, and an unanswered seed leaves its item's mean."""
+    rng = np.random.default_rng(4)
+    scores = rng.integers(0, 2, (4, 30, 5)).astype(np.float64)
+    assert permutation_test(scores, 1) == permutation_test(scores.mean(axis=2), 1)
+    scores[2, 7, 1:] = np.nan
+    means = scores.copy()
+    means[2, 7] = scores[2, 7, 0]
+    assert permutation_test(scores, 1) == permutation_test(means.mean(axis=2), 1)
+
+
+def test_a_cluster_is_relabelled_as_one() -> None:
+    """Every item three times over, clustered, gives the test of the items once; without clusters p is smaller."""
+    y = np.random.default_rng(5).random((3, 8))
+    once = permutation_test(y, 0)
+    copied = permutation_test(np.repeat(y, 3, axis=1), 0, clusters=np.repeat(np.arange(8), 3))
+    assert (copied.p, copied.floor) == pytest.approx((once.p, once.floor), abs=1e-12)
+    loose = permutation_test(np.repeat(y, 3, axis=1), 0)
+    assert once.floor is not None
+    assert loose.floor is not None
+    assert loose.floor < 0.7 * once.floor
+
+
+def test_no_item_varies() -> None:
+    """Where all wrappers agree on every item, every relabelling gives range 0: p is 1 and the floor 0."""
+    assert permutation_test([[1, 0, 1]] * 4, 0) == PermutationTest(0.0, 0.0, 1.0, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("y", "reason"),
+    [
+        (np.zeros((1, 5)), "fewer than two wrappers"),
+        (np.zeros((0, 0)), "fewer than two wrappers"),
+        (np.zeros((3, 0)), "no item was measured"),
+        (np.array([[0, 1], [1, np.nan]]), "an item was not measured under every wrapper"),
+    ],
+)
+def test_what_cannot_be_tested_gives_a_reason(y: FloatArray, reason: str) -> None:
+    """One wrapper, no items or a hole give None and say why, in either test."""
+    assert permutation_test(y, 0) == PermutationTest(None, None, None, 0, False, reason)
+    assert cochran_q(y) == CochranQ(None, max(len(y) - 1, 0), None, 0, reason)
+    assert permutation_test(np.repeat(y[..., None], 2, axis=2), 0).reason == reason
+
+
+def test_same_seed_same_bytes() -> None:
+    """A seed and a generator from it agree; another seed does not."""
+    y = np.random.default_rng(6).random((5, 40))
+    assert permutation_test(y, 1) == permutation_test(y, np.random.default_rng(1))
+    assert permutation_test(y, 1) != permutation_test(y, 2)
+
+
+def test_the_level_holds_without_an_effect() -> None:
+    """With no effect the permutation test and Cochran's Q reject in 3 to 7 % of 1000 runs at 5 %."""
+    rng, permuted, cochran = np.random.default_rng(7), 0, 0
+    for _ in range(1000):
+        y = binary(rng, 4, 60)
+        permuted += (permutation_test(y, rng, relabellings=199).p or 0) <= 0.05
+        cochran += (cochran_q(y).p or 0) <= 0.05
+    assert 30 <= permuted <= 70
+    assert 30 <= cochran <= 70
+
+
+def test_an_effect_is_found() -> None:
+    """One wrapper 0.2 below four others is found among 100 items of five seeds at the smallest p there is."""
+    rng = np.random.default_rng(8)
+    y = rng.binomial(5, rng.uniform(0.3, 0.8, 100) - np.array([0, 0, 0, 0, 0.2])[:, None]) / 5
+    assert permutation_test(y, 0).p == 1 / 10_001
+
+
+def test_cochrans_q_of_the_worked_example() -> None:
+    """m0's eight items under three wrappers: Q 6.5, df 2, p .0387742078."""
+    found = cochran_q(np.hstack([bits(MICRO_T0), bits(MICRO_T1)]))
+    assert (found.q, found.df, found.varying) == (6.5, 2, 4)
+    assert found.p == pytest.approx(0.0387742078, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_statsmodels_q_agrees(seed: int) -> None:
+    """Q and p are statsmodels' on random results."""
+    rng = np.random.default_rng(seed)
+    x = binary(rng, int(rng.integers(2, 7)), 40)
+    expected = cochrans_q(x.T)
+    found = cochran_q(x)
+    assert (found.q, found.df, found.p) == pytest.approx((expected.statistic, expected.df, expected.pvalue), abs=1e-9)
+
+
+def test_q_without_a_varying_item() -> None:
+    """Q is 0/0 where all wrappers agree on every item."""
+    assert cochran_q([[1, 0, 1]] * 3) == CochranQ(None, 2, None, 0, "no item varies over the wrappers")
+
+
+def test_q_of_means_is_refused() -> None:
+    """Cochran's Q is for single results, not for means over seeds."""
+    with pytest.raises(ValueError, match="0 or 1"):
+        cochran_q([[0.2, 1.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_statsmodels_holm(seed: int) -> None:
+    """Adjusted p-values are statsmodels', in the order given, ties and values near 1 included."""
+    ps = [*(np.random.default_rng(seed).integers(0, 50, 12) / 400).tolist(), 0.9, 1.0]
+    assert holm(ps) == pytest.approx(tuple(multipletests(ps, method="holm")[1]), abs=1e-12)
+
+
+@given(st.lists(st.none() | st.floats(0, 1), max_size=12))
+def test_laws_of_holm(ps: list[float | None]) -> None:
+    """None stays; no p falls or passes 1; the order of the values is kept; one test is left alone."""
+    found = holm(ps)
+    assert [p is None for p in found] == [p is None for p in ps]
+    both = [(p, q) for p, q in zip(ps, found, strict=True) if p is not None and q is not None]
+    assert all(p <= q <= 1 for p, q in both)
+    assert [q for _, q in sorted(both)] == sorted(q for _, q in both)
+    assert len(both) != 1 or both[0][0] == both[0][1]
+
+
+def test_holm_by_hand() -> None:
+    """Of .01, .04 and .03: 3 x .01, then 2 x .03, which .04 may not undercut; None stays and counts for nothing."""
+    assert holm([0.01, None, 0.04, 0.03]) == pytest.approx((0.03, None, 0.06, 0.06))
+    assert holm([None, 0.2]) == (None, 0.2)
+    assert holm([]) == ()
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
+def test_holm_refuses_what_is_no_p(p: float) -> None:
+    """A p-value lies in [0, 1]."""
+    with pytest.raises(ValueError, match="p-value"):
+        holm([0.5, p])
