@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from auditor import arms, fields, order, ranges
+from auditor import arms, evidence, fields, order, ranges
+from auditor.evidence import Evidence
 from auditor.figures import (
     Caveat,
     CellRow,
@@ -27,22 +28,10 @@ from auditor.figures import (
 )
 from auditor.measure import GIVEN, Cell, Measured, on_subset
 from auditor.records import Findings
-from auditor.stats import bootstrap, intervals, regression, sensitivity, simultaneous, spread, votes, wins
+from auditor.stats import bootstrap, intervals, regression, sensitivity, spread, votes, wins
+from auditor.stats.inversion import RangeEstimate
 
 SCHEMA = 1
-_LATER = Caveat(
-    "not_computed",
-    "the noise floor, the noise-adjusted FSI* and the test for a wrapper effect are not computed by this version",
-    (
-        "sensitivity.fsi_floor",
-        "sensitivity.fsi_star",
-        "sensitivity.fsi_ci",
-        "sensitivity.p_wrapper_effect",
-        "models.fsi_star",
-        "models.fsi_star_ci",
-    ),
-)
-
 _SPREAD = (
     *(f"spreads.{name}" for name in ("mean", "sd_sample", "sd_population", "lowest", "highest", "spread", "gain")),
     "gains.gain",
@@ -54,6 +43,10 @@ Upstream = tuple[str, str, str | None, str | None, str | None, int]
 """(model, server, provider, model returned, fingerprint, replies)."""
 Split = Callable[[int, int], tuple[int, float, float, float]]
 """(best cell, worst cell) -> pairs that both answered, and their sums: content, cut by the limit, not compliant."""
+
+
+Weighed = Mapping[evidence.Key, Evidence]
+_NOTHING = RangeEstimate(None, None, None, None, None, None, 0)
 
 
 class Reading(Struct, frozen=True):
@@ -78,9 +71,10 @@ def summarize(
     upstreams: Sequence[Upstream] = (),
 ) -> Summary:
     """The whole of `summary.json`."""
-    sensitivity_rows = [row for reading in readings for row in _sensitivity(reading, run.seed)]
+    weighed = {reading.measured.parser: _weighed(reading, run.seed) for reading in readings}
+    sensitivity_rows = [row for reading in readings for row in _sensitivity(reading, weighed[reading.measured.parser])]
     cells = [row for reading in readings for row in _cells(reading)]
-    scores = [row for name in _parsers(readings) for row in _models(name, sensitivity_rows, run.seed)]
+    scores = [row for name in _parsers(readings) for row in _models(name, sensitivity_rows, weighed[name], run.seed)]
     model_rows = order.placed(scores, cells)
     enforced = [row for reading in readings for row in arms.enforcement(reading.measured, findings)]
     by_field = [row for reading in readings for row in fields.rows(reading.measured, reading.by_field)]
@@ -107,7 +101,7 @@ def summarize(
             *order.caveats(model_rows),
             *fields.caveats(by_field),
             *ranges.caveats(spread_rows, gain_rows, first_rows),
-            _LATER,
+            *evidence.caveats(sensitivity_rows),
         ),
         endpoints=tuple(_endpoint(found, upstreams) for found in findings),
         enforcement=tuple(enforced),
@@ -177,12 +171,20 @@ def _several_seeds(measured: Measured) -> bool:
 # Sensitivity ---------------------------------------------------------------------------------------------------
 
 
-def _sensitivity(reading: Reading, seed: int) -> list[SensitivityRow]:
-    return [_family(reading, family, cells, seed) for family, cells in reading.measured.families().items()]
+def _weighed(reading: Reading, seed: int) -> Weighed:
+    return {family: evidence.weigh(cells, seed) for family, cells in reading.measured.families().items()}
 
 
-def _family(reading: Reading, family: tuple[str, str, str], cells: list[Cell], seed: int) -> SensitivityRow:
+def _sensitivity(reading: Reading, weighed: Weighed) -> list[SensitivityRow]:
+    holm = evidence.adjusted({key: one.p for key, one in weighed.items()})
+    return [_family(reading, key, cells, weighed[key], holm[key]) for key, cells in reading.measured.families().items()]
+
+
+def _family(
+    reading: Reading, family: evidence.Key, cells: list[Cell], weighed: Evidence, holm: float | None
+) -> SensitivityRow:
     model, task, arm = family
+    fsi, psi = weighed.fsi or _NOTHING, weighed.psi or _NOTHING
     parser, matched = reading.measured.parser, reading.matched
     names = tuple(cell.key.wrapper for cell in cells)
     rates = _rates([cell.accuracy for cell in cells])
@@ -208,7 +210,21 @@ def _family(reading: Reading, family: tuple[str, str, str], cells: list[Cell], s
         worst_wrappers=tuple(names[index] for index in accuracy.worst),
         fsi_matched=sensitivity.fsi(_rates([cell.accuracy if cell else None for cell in subset])).value,
         psi_matched=sensitivity.psi(_rates([cell.parseability if cell else None for cell in subset])).value,
-        fsi_bounds_simultaneous=_bounds(cells, seed),
+        fsi_floor=fsi.floor,
+        fsi_star=fsi.adjusted,
+        fsi_ci=fsi.interval,
+        fsi_bounds_simultaneous=weighed.fsi_bounds,
+        p_wrapper_effect=weighed.p,
+        p_holm=holm,
+        p_cochran_q=weighed.p_cochran,
+        psi_floor=psi.floor,
+        psi_star=psi.adjusted,
+        psi_ci=psi.interval,
+        psi_bounds_simultaneous=weighed.psi_bounds,
+        not_separable=weighed.contenders,
+        p_best=weighed.chances,
+        fsi_detectable=weighed.detectable,
+        items_for_lower_floor=weighed.items_needed,
         format_part=(cut + odd) / n if n else None,
         content_part=content / n if n else None,
         format_truncated=cut / n if n else None,
@@ -221,26 +237,17 @@ def _rates(rates: list[float | None]) -> list[float]:
     return [rate for rate in rates if rate is not None] if None not in rates else []
 
 
-def _bounds(cells: list[Cell], seed: int) -> tuple[float, float] | None:
-    """Over items that every wrapper answered."""
-    if len(cells) < 2 or any(cell.item_correct is None or cell.items is None for cell in cells):
-        return None
-    common = cells[0].items
-    for cell in cells[1:]:
-        common = np.intersect1d(common, cell.items)  # type: ignore[arg-type]
-    rows = [cell.item_correct[np.isin(cell.items, common)] for cell in cells]  # type: ignore[index,arg-type]
-    return simultaneous.range_bounds(np.array(rows), seed, draws=4000).interval
-
-
-def _models(parser: str, rows: Sequence[SensitivityRow], seed: int) -> list[ModelRow]:
+def _models(parser: str, rows: Sequence[SensitivityRow], weighed: Weighed, seed: int) -> list[ModelRow]:
     groups: dict[tuple[str, str], list[SensitivityRow]] = {}
     for row in rows:
         if row.parser == parser:
             groups.setdefault((row.model, row.arm), []).append(row)
-    return [_model(parser, model, arm, tasks, seed) for (model, arm), tasks in groups.items()]
+    return [_model(parser, model, arm, tasks, weighed, seed) for (model, arm), tasks in groups.items()]
 
 
-def _model(parser: str, model: str, arm: str, tasks: list[SensitivityRow], seed: int) -> ModelRow:
+def _model(parser: str, model: str, arm: str, tasks: list[SensitivityRow], weighed: Weighed, seed: int) -> ModelRow:
+    found = [weighed[model, task.task, arm] for task in tasks]
+    fsi_star, psi_star = (evidence.over_tasks([getattr(one, name) for one in found]) for name in ("fsi", "psi"))
     fsi, psi, nfsi, matched = (
         _macro([getattr(task, name) for task in tasks], seed) for name in ("fsi", "psi", "nfsi", "fsi_matched")
     )
@@ -256,6 +263,10 @@ def _model(parser: str, model: str, arm: str, tasks: list[SensitivityRow], seed:
         nfsi=nfsi.mean,
         nfsi_ci_paper=nfsi.interval,
         fsi_matched=matched.mean,
+        fsi_star=fsi_star.mean,
+        fsi_star_ci=fsi_star.interval,
+        psi_star=psi_star.mean,
+        psi_star_ci=psi_star.interval,
     )
 
 

@@ -110,10 +110,27 @@ class SensitivityRow(Struct, frozen=True):
     """FSI over generations whose token spread is at most 5 %."""
     psi_matched: float | None = None
     fsi_floor: float | None = None
+    """The FSI that noise alone would be expected to show."""
     fsi_star: float | None = None
+    """FSI adjusted for noise, signed: below 0 where it is less than noise. Show max(0, fsi_star)."""
     fsi_ci: Interval | None = None
     fsi_bounds_simultaneous: Interval | None = None
     p_wrapper_effect: float | None = None
+    """Of the permutation test; `p_holm` is adjusted over the tasks of the model."""
+    p_holm: float | None = None
+    p_cochran_q: float | None = None
+    psi_floor: float | None = None
+    psi_star: float | None = None
+    psi_ci: Interval | None = None
+    psi_bounds_simultaneous: Interval | None = None
+    not_separable: tuple[str, ...] = ()
+    """The wrappers that cannot be told from the best at 95 %."""
+    p_best: dict[str, float] = {}
+    """Wrapper -> its share of draws in which it is best; ties share."""
+    fsi_detectable: float | None = None
+    """The smallest FSI, wrappers equally spaced, that 80 % of such runs would find at 5 %."""
+    items_for_lower_floor: int | None = None
+    """Items that bring the floor to 0.02, seeds being the same."""
     format_part: float | None = None
     """What of the range is replies that could not be read, over items and seeds that the best and the worst wrapper
     both answered; `content_part` is other answers. They add up to the range where nothing is missing."""
@@ -138,7 +155,10 @@ class ModelRow(Struct, frozen=True):
     nfsi_ci_paper: Interval | None
     fsi_matched: float | None = None
     fsi_star: float | None = None
+    """Mean over tasks of signed FSI*; its interval is for more tasks of their kind, and may leave [0, 1]."""
     fsi_star_ci: Interval | None = None
+    psi_star: float | None = None
+    psi_star_ci: Interval | None = None
     accuracy: float | None = None
     """Mean over tasks of the mean over wrappers."""
     parseability: float | None = None

@@ -185,11 +185,21 @@ def ranged(wrappers: dict[str, str]) -> Summary:
     return summarize(RUN, COUNTS, [], [reading], [], [])
 
 
-def test_what_later_versions_compute_is_null_with_a_reason() -> None:
-    """No field of the calibrated statistics is filled by accident."""
-    summary = micro()
-    assert all(row.fsi_star is None and row.fsi_floor is None for row in summary.sensitivity)
-    assert "sensitivity.fsi_star" in reasons(summary)["not_computed"]
+def test_evidence_of_the_worked_example() -> None:
+    """m0, t0: of the 9 ways to relabel its two items that vary, 3 give the range of 1/2; Holm doubles the smaller p."""
+    rows = {(row.model, row.task): row for row in micro().sensitivity}
+    assert rows["m0", "t0"].p_wrapper_effect == pytest.approx(1 / 3)
+    smaller = min(rows["m0", task].p_wrapper_effect or 0.0 for task in ("t0", "t1"))
+    assert min(rows["m0", task].p_holm or 0.0 for task in ("t0", "t1")) == pytest.approx(min(1.0, 2 * smaller))
+    for row in rows.values():
+        assert row.fsi_star is not None
+        assert row.fsi is not None
+        assert row.fsi_floor is not None
+        assert row.fsi_ci is not None
+        assert row.fsi_star <= row.fsi
+        assert row.fsi_ci[0] <= max(0.0, row.fsi_star) <= row.fsi_ci[1]
+        assert set(row.best_wrappers) <= set(row.not_separable)
+        assert sum(row.p_best.values()) == pytest.approx(1)
 
 
 # Format and content --------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ STAGES = frozenset(
     {"errors", "records", "figures", "sql", "catalogue", "study", "settings", "prompts", "constraints", "plan"}
     | {"parsing", "stats", "measure", "analysis", "arms", "verdict", "estimate", "tasks", "endpoints", "pacing", "send"}
     | {"probing", "lanes", "journal", "store", "stored", "rows", "report", "progress", "prepare", "audit", "gating"}
-    | {"labels", "reading", "extractor", "extractor_child", "lm_eval"}
+    | {"evidence", "labels", "reading", "extractor", "extractor_child", "lm_eval"}
     | {"folders", "results", "border", "checking", "listing", "serving", "options", "fields", "order", "ranges"}
     | {"tally"}
 )
@@ -43,7 +43,8 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "parsing": {"parsing", "records", "errors"},
     "stats": {"stats"},
     "measure": {"records"},
-    "analysis": {"arms", "fields", "figures", "measure", "order", "ranges", "records", "stats"},
+    "evidence": {"figures", "measure", "stats"},
+    "analysis": {"arms", "evidence", "fields", "figures", "measure", "order", "ranges", "records", "stats"},
     "arms": {"figures", "measure", "records", "stats"},
     "fields": {"figures", "measure", "stats"},
     "order": {"figures", "stats"},
@@ -126,6 +127,7 @@ PURE = (
     "verdict",
     "analysis",
     "arms",
+    "evidence",
     "fields",
     "order",
     "ranges",

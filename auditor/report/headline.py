@@ -80,7 +80,11 @@ def _unknown(summary: Summary, card: Card) -> str:
 
 
 def _adjusted(scored: Sequence[tuple[Card, ModelRow]]) -> str:
-    values = [(card.subject.label, rate(scores.fsi_star, 2)) for card, scores in scored if known(scores.fsi_star)]
+    values = [
+        (card.subject.label, rate(max(0.0, scores.fsi_star or 0.0), 2))
+        for card, scores in scored
+        if known(scores.fsi_star)
+    ]
     if not values:
         return ""
     return f"With what chance alone would move taken off, FSI* is {_each(values, len(scored))}."

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from auditor.figures import CellRow, RankingRow, ReplyExample, SensitivityRow, Summary
 from auditor.records import Message
-from auditor.report import enforced, fields, parsers, ranges, text
+from auditor.report import enforced, fields, noise, parsers, ranges, text
 from auditor.report.card import Card, Subject, cards, leading, pair, primary, subjects
 from auditor.report.causes import why
 from auditor.report.cells import ReasonTable, WrapperRows, by_task, by_wrapper, reason_tables
@@ -91,6 +91,7 @@ def render_html(summary: Summary, examples: Sequence[ReplyExample], study: Mappi
             primary=primary(summary.parsers),
             pair=pair(summary.parsers),
             why=cache(lambda field: why(summary, field)),
+            noise_words=lambda parser: noise.sentences(summary, parser),
             terms=TERMS,
             meanings=REASONS,
         )
@@ -111,6 +112,7 @@ def _environment() -> Environment:
         "signed": lambda value, places=3: _minus(text.signed(value, places)),
         "signed_interval": lambda value, places=3: _minus(text.signed_interval(value, places)),
         "interval": lambda value, places=3: _minus(text.interval(value, places)),
+        "clipped": text.clipped,
         "count": text.count,
         "percent": lambda value: _tight(text.percent(value)),
         "p_value": lambda value: _tight(text.p_value(value)),

@@ -64,6 +64,17 @@ def interval(pair: tuple[float, float] | None, places: int = 3) -> str:
     return f"[{rate(pair[0], places)}, {rate(pair[1], places)}]"
 
 
+def clipped(value: float | tuple[float, float] | None) -> float | tuple[float, float] | None:
+    """A share or an interval of one, held within 0 and 1: what is estimated signed is shown so."""
+    if value is None:
+        return None
+    return (_share(value[0]), _share(value[1])) if isinstance(value, tuple) else _share(value)
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
 def signed(value: float | None, places: int = 3) -> str:
     """A difference: `+0.310`, `-0.310`, `0.000`."""
     shown = rate(value, places)

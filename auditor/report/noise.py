@@ -1,0 +1,56 @@
+"""What noise is and what is more than noise, in sentences made from the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auditor.figures import SensitivityRow, Summary
+from auditor.report.text import count, plural, rate
+
+LEVEL = 0.05
+
+
+def sentences(summary: Summary, parser: str) -> tuple[str, ...]:
+    """What a reader can act on, for the rows of one parser; none where nothing was computed."""
+    rows = [row for row in summary.sensitivity if row.parser == parser and row.fsi_floor is not None]
+    return tuple(filter(None, (_floor(summary, rows), _effects(rows), _power(rows)))) if rows else ()
+
+
+def _floor(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
+    floors = [row.fsi_floor or 0.0 for row in rows]
+    return f"With {_design(summary, rows)}, ranges below {_span(floors)} are noise."
+
+
+def _design(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
+    keys = {(row.model, row.task, row.arm, row.parser) for row in rows}
+    cells = [cell for cell in summary.cells if (cell.model, cell.task, cell.arm, cell.parser) in keys]
+    items = sorted({cell.items for cell in cells if cell.items})
+    replies = sorted({round((cell.n or 0) / cell.items) for cell in cells if cell.items})
+    seeds = "reply" if replies == [1] else "replies"
+    return f"{_few(items)} items a task and {_few(replies)} {seeds} to each"
+
+
+def _few(values: Sequence[int]) -> str:
+    return count(values[0]) if len(values) == 1 else f"{count(values[0])} to {count(values[-1])}"
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = rate(min(values)), rate(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def _effects(rows: Sequence[SensitivityRow]) -> str:
+    tested = [row for row in rows if row.p_holm is not None]
+    sure = [row for row in tested if row.p_holm is not None and row.p_holm < LEVEL]
+    if not tested:
+        return ""
+    where = plural(len(tested), "pair of model and task", "pairs of model and task")
+    return f"In {len(sure)} of {where} chance does not explain the effect of the wrapper (permutation test, Holm, 5 %)."
+
+
+def _power(rows: Sequence[SensitivityRow]) -> str:
+    seen = [row.fsi_detectable for row in rows if row.fsi_detectable is not None]
+    items = [row.items_for_lower_floor for row in rows if row.items_for_lower_floor is not None]
+    told = f"Four of five such runs find a range of {_span(seen)}" if seen else ""
+    more = f"a noise floor of 0.02 takes {_few(sorted({min(items), max(items)}))} items" if items else ""
+    return "; ".join(part for part in (told, more) if part) + "." if told or more else ""
