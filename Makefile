@@ -31,6 +31,7 @@ bench: $(WEIGHTS)
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_hostile.py
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_pace.py
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_parse.py
+	PYTHONPATH=. $(BIN)/python tests/bench/bench_coverage.py --quick
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
