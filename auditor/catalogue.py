@@ -117,7 +117,11 @@ def wrappers(selected: Iterable[str], columns: Collection[str] = ()) -> tuple[Wr
 
 def parsers(selected: Iterable[str]) -> tuple[Parser, ...]:
     """The parsers of a study, in its order."""
-    return _distinct("parser", [parser for name in selected for parser in _parsers(name)])
+    found = [parser for name in selected for parser in _parsers(name)]
+    for parser in found:
+        if parser.name in _RESERVED and Path(parser.path).parent != folder("parsers"):
+            raise FileError(parser.path, f"the name {parser.name!r} is ours", "call it something else")
+    return _distinct("parser", found)
 
 
 def _parsers(name: str) -> Sequence[Parser]:
@@ -130,6 +134,8 @@ def _parsers(name: str) -> Sequence[Parser]:
     return found
 
 
+_RESERVED = frozenset({"strict", "paper", "paper_unscoped", "normalized", "given", "label"})
+"""Names that reports and comparisons know."""
 _FSI_ORDER = ("plain", "json", "structured", "structured_delim", "deliberate")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from auditor.errors import AuditorError, IncompleteError, Interrupted
+from auditor.errors import AuditorError, IncompleteError, Interrupted, UsageError
 from auditor.options import split, study_fields
 
 if TYPE_CHECKING:
@@ -427,6 +427,10 @@ def list_(
     """What there is: wrappers, parsers, tasks, models."""
     from auditor import listing
 
+    if reply is None and (choices or answer_type or wrapper != "plain"):
+        raise UsageError("--wrapper, --choices and --answer-type are about a --reply", "--reply TEXT")
+    if reply is not None and (show is None or what != "parsers"):
+        raise UsageError("--reply explains a parser", "auditor list parsers --show normalized --reply TEXT")
     if show is None:
         typer.echo(listing.table(what))
         return
@@ -486,7 +490,6 @@ _ASK_ABOVE_GENERATIONS = 1000
 
 def _confirm(console: Console, agreed: bool) -> Any:
     """Ask before money is spent, on a terminal; elsewhere nobody can answer, and that is an error."""
-    from auditor.errors import UsageError
 
     def confirm(total: Estimate, paid: bool) -> bool:
         cost = total.cost_usd
@@ -512,7 +515,6 @@ def _writable(*paths: Path | None) -> None:
 
 def _not_twice(*paths: Path | None) -> None:
     """What is written must not take the place of what is read, nor of what else is written."""
-    from auditor.errors import UsageError
 
     seen: set[Path] = set()
     for path in filter(None, paths):

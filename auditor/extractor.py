@@ -29,6 +29,8 @@ from auditor.records import Outcome, Parser, ParserStep
 SECONDS = 2.0
 """What the function may take for one reply."""
 _IMPORT_SECONDS = 60.0
+_MESSAGES = 20
+"""So many different messages are counted apart."""
 _IN_A_ROW = 10
 """So many replies in a row on which the process hangs or dies, and it is given up."""
 _NAME = re.compile(r"python:([A-Za-z_][\w.]*):([A-Za-z_][\w.]*)")
@@ -54,18 +56,12 @@ class Extractor:
         self.faults: Counter[str] = Counter()
         self._name, self._command = name, (module, function)
         self._failures = 0
-        self._child = _Child(self._command)
-        told = self._child.answer(_IMPORT_SECONDS)
-        if told is None or "error" in told:
-            self._child.stop()
-            why = told["error"] if told else f"nothing came within {_IMPORT_SECONDS:g} s"
-            hint = "modules are looked for in the current folder and where Python finds them"
-            raise UsageError(f"parser {name} cannot be imported: {why}", hint)
+        self._child = _imported(name, self._command)
 
     def __call__(self, state: State) -> State | Outcome:
         told = self._ask(state)
         if "error" in told:
-            self.faults[told["error"]] += 1
+            self._count(told["error"])
             return unparseable("parser_error")
         if told["value"] is None:
             return not_there(state, "no_answer")
@@ -84,13 +80,29 @@ class Extractor:
         why = f"its process ended with {died}" if died is not None else f"more than {SECONDS:g} s"
         if self._failures == _IN_A_ROW:
             raise UsageError(f"parser {self._name}: {why}, on {_IN_A_ROW} replies in a row", "it is given up")
-        self._child = _Child(self._command)
-        self._child.answer(_IMPORT_SECONDS)
+        self._child = _imported(self._name, self._command)
         return {"error": why}
+
+    def _count(self, error: str) -> None:
+        """Messages that quote the reply are all different: past a few, only the kind of error is told apart."""
+        known = error in self.faults or len(self.faults) < _MESSAGES
+        self.faults[error if known else error.partition(":")[0]] += 1
+
+
+def _imported(name: str, command: tuple[str, str]) -> _Child:
+    """The process once it has imported the function. Raises UsageError where it cannot."""
+    child = _Child(command)
+    told = child.answer(_IMPORT_SECONDS)
+    if told is None or "error" in told:
+        child.stop()
+        why = told["error"] if told else f"nothing came within {_IMPORT_SECONDS:g} s"
+        hint = "modules are looked for in the current folder and where Python finds them"
+        raise UsageError(f"parser {name} cannot be imported: {why}", hint)
+    return child
 
 
 class _Child:
-    """The process, and a thread that reads its answers."""
+    """The process, a thread that writes to it and one that reads its answers: neither side can block the other."""
 
     def __init__(self, command: tuple[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -100,15 +112,15 @@ class _Child:
             encoding="ascii",
         )
         self._answers: queue.Queue[str] = queue.Queue()
+        self._requests: queue.Queue[str] = queue.Queue()
         self._reading = threading.Thread(target=_read, args=(self._process, self._answers), daemon=True)
+        writing = threading.Thread(target=_write, args=(self._process, self._requests), daemon=True)
         self._reading.start()
-        self._end = weakref.finalize(self, _stop, self._process, self._reading)
+        writing.start()
+        self._end = weakref.finalize(self, _stop, self._process, self._requests, (self._reading, writing))
 
     def ask(self, told: list[Any]) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it is gone; the answer that never comes says so
-            self._process.stdin.write(json.dumps(told) + "\n")
-            self._process.stdin.flush()
+        self._requests.put(json.dumps(told) + "\n")
 
     def answer(self, seconds: float) -> dict[str, Any] | None:
         """None when there is none in time, or the process has ended."""
@@ -135,10 +147,20 @@ def _read(process: subprocess.Popen[str], answers: queue.Queue[str]) -> None:
     answers.put("")
 
 
-def _stop(process: subprocess.Popen[str], reading: threading.Thread) -> None:
+def _write(process: subprocess.Popen[str], requests: queue.Queue[str]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError, ValueError):  # it is gone; the answer that never comes says so
+        while line := requests.get():
+            process.stdin.write(line)
+            process.stdin.flush()
+
+
+def _stop(process: subprocess.Popen[str], requests: queue.Queue[str], threads: tuple[threading.Thread, ...]) -> None:
     process.kill()
     process.wait()
-    reading.join(1)
+    requests.put("")
+    for thread in threads:
+        thread.join(1)
     for pipe in (process.stdin, process.stdout):
         with contextlib.suppress(OSError):
             if pipe is not None:

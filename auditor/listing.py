@@ -13,6 +13,7 @@ from auditor.endpoints import PROVIDERS
 from auditor.errors import UsageError, unknown
 from auditor.parsing import Reader, canonical, explain, explained
 from auditor.records import AnswerSpace, AnswerType, Contract, Parser, ParserExample, Reply
+from auditor.report.text import inline
 from auditor.study import EMBEDDED
 
 _KINDS = ("wrappers", "parsers", "tasks", "models")
@@ -57,6 +58,8 @@ def one_reply(text: str, wrapper: str, choices: Sequence[str], answer_type: str 
     """A reply to a wrapper, with choices as `A` or `A=iron`. Raises UsageError."""
     pairs = [one.partition("=") for one in choices]
     labels, texts = tuple(pair[0] for pair in pairs), tuple(pair[2] for pair in pairs)
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise UsageError(f"--choices: {twice[0]!r} stands twice")
     kinds = get_args(AnswerType)
     if answer_type is not None and answer_type not in kinds:
         raise unknown("--answer-type", answer_type, kinds)
@@ -89,9 +92,11 @@ def _parser(parser: Parser, reader: Reader, on: OneReply | None) -> str:
         lines.append(f"  {step.name}{told}: {docs.get(step.name, 'asks the function, in a process of its own')}")
     for one in [on] if on else [_of(example) for example in parser.examples[:3]]:
         lines += ["", f"On {one.reply.text!r} ({one.contract.kind}, {one.space.type}):"]
-        lines += [f"  {step}: {did}" for step, did in explain(parser, reader, one.reply, one.contract, one.space)]
+        lines += [
+            f"  {step}: {inline(did)}" for step, did in explain(parser, reader, one.reply, one.contract, one.space)
+        ]
     if faults := reader.faults():
-        lines += [f"  why: {why}" for why in faults]
+        lines += [f"  why: {inline(why)}" for why in faults]
     return "\n".join(lines)
 
 

@@ -33,7 +33,15 @@ class _Function(str):
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which an unknown tag is only its text."""
+    """Safe YAML in which an unknown tag is only its text, and nothing refers to anything."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        # An alias can make a file endless, or a few lines of it gigabytes.
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases (*name) are not read", problem_mark=event.start_mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
 
 
 def _tagged(loader: _Loader, _: str, node: yaml.Node) -> _Function:
@@ -49,6 +57,8 @@ def read(path: Path) -> tuple[tuple[str, str, tuple[ParserStep, ...]], ...]:
     told = tree.get("filter_list") if isinstance(tree, dict) else tree
     if not isinstance(told, list) or not told:
         hint = "filter_list is a list of {name, filter: [{function, ...}]}"
+        if isinstance(tree, dict) and "include" in tree:
+            hint = f"it may be in the file that this one includes: {tree['include']}"
         raise FileError(path, "no filter_list", hint)
     ending = ParserStep("exact_match", _metric(tree))
     return tuple(_parser(path, text, number, one, ending) for number, one in enumerate(told))
@@ -59,7 +69,8 @@ def _load(path: Path) -> tuple[str, Any]:
         text = path.read_text("utf-8-sig")
         return text, yaml.load(text, _Loader)
     except OSError as error:
-        raise FileError(path, error.strerror or str(error)) from error
+        hint = "a .toml of ours, or a .yaml with lm-evaluation-harness's filter_list"
+        raise FileError(path, error.strerror or str(error), hint) from error
     except UnicodeDecodeError as error:
         raise FileError(path, f"not UTF-8: {error.reason} at byte {error.start}") from error
     except yaml.MarkedYAMLError as error:

@@ -18,6 +18,7 @@ from auditor.parsing import Reader, compare, is_correct
 from auditor.records import Contract, Outcome, Parser
 from auditor.report import html, tables
 from auditor.report.aside import aside
+from auditor.report.text import inline
 from auditor.report.value import Report
 from auditor.store import Store
 from auditor.stored import Stored, StoredItem, read_messages
@@ -57,7 +58,7 @@ def read(store: Store, readers: Sequence[tuple[Parser, Reader]]) -> list[Caveat]
 def faults_of(faults: Mapping[str, int]) -> str:
     """Why an extractor gave no reading, the most frequent first."""
     told = sorted(faults.items(), key=lambda one: -one[1])
-    said = "; ".join(f"{count:,} times {why}" for why, count in told[:3])
+    said = "; ".join(f"{count:,} times {inline(why)}" for why, count in told[:3])
     more = sum(count for _, count in told[3:])
     return f"no reading of {sum(faults.values()):,} replies: {said}" + (f"; {more:,} others" if more else "")
 

@@ -45,27 +45,30 @@ _IS_RIGHT = re.compile(
     re.I,
 )
 _FIRST_WORDS = 5
+_NEGATIONS = frozenset(
+    {"not", "no", "never", "none", "neither", "nor", "without", "cannot", "t", "un", "false", "wrong"}
+)
 _LIST = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b)\s*", re.I)
 _EITHER = re.compile(r"(?:either|both|maybe|perhaps) ", re.I)
 _REASON = re.compile(r",? (?:because|since|due to)\b", re.I)
 _TEXT_LABEL = re.compile(r"(.+?) ?\(([^()\s]{1,12})\)")
 _BECAUSE = re.compile(r"(?:because|since|due to)\b", re.I)
-_TRUTH = re.compile(r"(true|false|yes|no)[*_`]{0,3}(?=[.,!;:\n]|\s[-–—]\s)(?!\.?\s{0,4}[0-9])(.*)", re.I | re.S)
+_TRUTH = re.compile(
+    r"(true|false|yes|no)[*_`]{0,3}(?=[.,!;:]|\n\s{0,4}(?-i:[^a-z])|\s[-–—]\s)(?!\.?\s{0,4}[0-9])(.*)", re.I | re.S
+)
 _BOTH = re.compile(
     r"(?:either )?(?:true|yes)(?:/| or | and )(?:false|no)\b|(?:either )?(?:false|no)(?:/| or | and )(?:true|yes)\b",
     re.I,
 )
 _NOTHING: tuple[str, ...] = ()
-_OPPOSITE = {
-    "true": re.compile(
-        r"(?:^|[.!?,\n])\s{0,4}(?:but |or |and |it is |it's |that is |that's )?(?:false|no)\b\s{0,4}(?:[.,!;\n]|\Z)",
-        re.I,
-    ),
-    "false": re.compile(
-        r"(?:^|[.!?,\n])\s{0,4}(?:but |or |and |it is |it's |that is |that's )?(?:true|yes)\b\s{0,4}(?:[.,!;\n]|\Z)",
-        re.I,
-    ),
-}
+
+
+def _said(words: str) -> re.Pattern[str]:
+    lead = r"(?:but |or |and |otherwise |it is |it's |that is |that's )?"
+    return re.compile(rf"(?:^|[.!?,;\n])\s{{0,4}}{lead}(?:{words})\b\s{{0,4}}(?:[.,!;\n–—-]|\Z)", re.I)
+
+
+_OPPOSITE = {"true": _said("false|no"), "false": _said("true|yes")}
 
 
 def read_value(
@@ -204,13 +207,15 @@ def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> 
 
 
 def _is_shortened(text: str, label: str, names: Index) -> bool:
-    """At least half the words of the label's own text, in their order, and of no other's; or its first words, three
-    more of them than of any other's."""
-    said = words(text)
-    fitting = [other for other, own in names.words.items() if len(said) <= len(own) and _are_among(said, own)]
-    if fitting == [label] and len(said) >= max(2, (len(names.words[label]) + 1) // 2):
+    """The words of the label's own text and no others, with none of its negations lost: at least half of them in their
+    order and of no other's text, or its first ones, three more of them than of any other's."""
+    said, own = words(text), names.words.get(label, ())
+    if not set(said) <= set(own) or _NEGATIONS.intersection(said) != _NEGATIONS.intersection(own):
+        return False
+    fitting = [other for other, other_own in names.words.items() if _are_among(said, other_own)]
+    if fitting == [label] and len(said) >= max(2, (len(own) + 1) // 2):
         return True
-    alike = {other: _same_first(said, own) for other, own in names.words.items()}
+    alike = {other: _same_first(said, other_own) for other, other_own in names.words.items()}
     others = max((count for other, count in alike.items() if other != label), default=0)
     return alike.get(label, 0) >= max(_FIRST_WORDS, others + 3)
 

@@ -13,6 +13,7 @@ from auditor.parsing.language import Language
 from auditor.parsing.loose import is_nullish, is_placeholder, read_value
 from auditor.parsing.numbers import Reading
 from auditor.parsing.peel import BLANK, unfenced
+from auditor.parsing.phrases import number_ending
 from auditor.parsing.retraction import is_taken_back
 from auditor.parsing.state import (
     Found,
@@ -54,6 +55,22 @@ class DeclareLanguage(Language, frozen=True, forbid_unknown_fields=True):
 
     def __call__(self, state: State) -> State | Outcome:
         return with_language(state, self)
+
+
+_ITEM = re.compile(r"\s{0,4}\(?[A-Za-z0-9]{1,2}[).:]")
+"""How an item of a list starts."""
+_GOES_ON = re.compile(r"[a-z0-9*/+×÷=%^-]")
+"""How a line starts that goes on with the one before."""
+_REASON = re.compile(r"(?:because|since|due to|as)\b", re.I)
+_ONE_MORE = re.compile(r"\(?[A-Za-z0-9]{1,2}[.):] .*|\w[\w'-]*(?: \w[\w'-]*){0,2}")
+_DENIES = re.compile(
+    r"\b(?:(?:is|are|was|were|would be|may be|might be) "
+    r"(?:a mistake|wrong|false|incorrect|not (?:the|right|correct|it\b|true))"
+    r"|sorry|i meant|instead|edit:|correction)\b",
+    re.I,
+)
+_OTHER_TRUTH = re.compile(r"\b(?:it is|it's|that is|that's|answer is) (?:true|false|yes|no)\b", re.I)
+_ANY_FIELD = re.compile(r"^[A-Za-z_][\w ]{0,30}:[ \t]", re.M)
 
 
 def strict_first(state: State) -> State | Outcome:
@@ -101,6 +118,8 @@ def _everywhere(state: State) -> list[Found] | None:
     if cues is None:
         return None
     found += cues
+    if not found and state.space.type == "number" and state.contract.kind in ("text", "final_line"):
+        found = list(number_ending(text))
     if state.contract.kind == "text":
         return found + _leading(state, found)
     firm = [each for each in found if each.firm] or _unclosed(state)
@@ -115,7 +134,7 @@ def _everywhere(state: State) -> list[Found] | None:
 
 def _leading(state: State, found: list[Found]) -> list[Found]:
     """What the reply starts with; not where that is the options once more, before one of them is named."""
-    leading = _first_lines(state.text, state)
+    leading = _first_lines(state, alone=not found)
     return [] if found and _is_list(state.text, leading) else leading
 
 
@@ -166,9 +185,9 @@ def _blocks(text: str, state: State) -> tuple[list[Found], str]:
     return found, pattern.sub(lambda mark: "\n".rjust(len(mark[0])), text)
 
 
-def _first_lines(text: str, state: State) -> list[Found]:
-    """A reply that is a value, or whose first line is one and an explanation follows."""
-    whole = text.strip(BLANK)
+def _first_lines(state: State, alone: bool) -> list[Found]:
+    """A reply that is a value, or whose first line is one; where it is `alone`, only with an explanation after it."""
+    text, whole = state.text, state.text.strip(BLANK)
     if reading := read_value(whole, state.space, language=state.language):
         return [Found(text, end=len(text), reading=reading if whole == text else None)]
     head, newline, tail = whole.partition("\n")
@@ -177,8 +196,25 @@ def _first_lines(text: str, state: State) -> list[Found]:
         return []
     # Options or steps listed line by line are values too; then there is no one answer.
     lines = [line for line in tail[:8000].split("\n")[:_LINES] if line.strip()]
+    if alone and not _explains(lines[0] if lines else "", tail, state):
+        return []
     values = [(head, first), *((line, _line_value(line, state)) for line in lines)]
     return [Found(line, _EXPLAINED, False, len(head), reading) for line, reading in values if reading]
+
+
+def _explains(line: str, tail: str, state: State) -> bool:
+    """Whether what follows a value on the first line can be its explanation: not where the next line goes on with it,
+    names one more thing or denies it, nor, under a contract with a field, where one is begun."""
+    if _line_value(line, state) is not None:
+        return True
+    bare = line.strip(BLANK + "*_>")
+    if state.contract.kind != "text" and ("{" in tail or _ANY_FIELD.search(tail)):
+        return False
+    if _GOES_ON.match(bare) and not _REASON.match(bare):
+        return False
+    if _ONE_MORE.fullmatch(bare) or _DENIES.search(bare):
+        return False
+    return state.space.type != "boolean" or not _OTHER_TRUTH.search(bare)
 
 
 def _line_value(line: str, state: State) -> Reading | None:
@@ -203,7 +239,7 @@ def _nothing(state: State) -> Outcome:
 def _located_cut(state: State) -> State | Outcome:
     """A reply stopped by its limit counts only as far as an answer was closed before the cut."""
     if state.contract.kind == "json" or state.space.type == "json":
-        found = objects.cut_off(state.text, state.contract) if state.space.type != "json" else []
+        found = objects.broken_off(state.text, state.contract, state.space)
         return with_found(state, found) if found else unparseable("truncated")
     lines, newline, rest = state.text.rpartition("\n")
     if not newline or (state.contract.kind == "final_line" and rest.strip(BLANK)):
@@ -213,9 +249,10 @@ def _located_cut(state: State) -> State | Outcome:
         last = anchors.last_line(lines, state.contract, state.space)
         return with_found(closed, (last,)) if last else unparseable("truncated")
     found = _everywhere(closed) or []
-    # A sentence alone does not close an answer, but it may contradict one.
+    # A sentence alone does not close an answer, but it may contradict one; so may the line that was cut.
     is_closed = any(each.firm or "explanation" in each.needed for each in found)
-    return with_found(closed, found) if is_closed else unparseable("truncated")
+    is_open = _ITEM.match(rest) or is_taken_back(rest, 0) or anchors.find(rest, state.contract, state.space) != []
+    return with_found(closed, found) if is_closed and not is_open else unparseable("truncated")
 
 
 def one_value(state: State) -> State | Outcome:

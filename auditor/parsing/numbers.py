@@ -18,6 +18,7 @@ class Reading(Struct, frozen=True, gc=False):
 CANONICAL = re.compile(r"(?!-0\Z)-?(?:0|[1-9][0-9]{0,499})(?:\.[0-9]{0,499}[1-9])?")
 
 _SPACED = r"[1-9][0-9]{0,2}(?:[ ][0-9]{3}){1,8}(?![0-9])(?:\.[0-9]{1,80})?"
+_SPACED_ONCE = re.compile(r"[0-9]+ [0-9]{3}")
 _BODY = _SPACED + r"|[0-9](?:[0-9.,\u00a0\u202f\u2009]{0,80}[0-9])?|\.[0-9]{1,80}"
 _CURRENCY = r"(?:US)?\\?[$€£¥₹]|\b(?:USD|EUR|GBP)\b"
 _LARGEST_EXPONENT = 100
@@ -54,7 +55,11 @@ _NO_UNIT = frozenset(
         """million billion trillion thousand hundred dozen k m b half halves third thirds quarter quarters fourth
         fourths fifth fifths sixth sixths eighth eighths tenth tenths hundredth hundredths thousandth thousandths below
         minus negative or and to plus times over more less than squared cubed st nd rd th is are was were not x if but
-        of in the a an first then so because since""",
+        of in the a an first then so because since lakh crore bn mn mio mrd grand score gross wrong no ago pi root
+        factorial
+        seventh sevenths ninth ninths eleventh elevenths twelfth twelfths thirteenth thirteenths fourteenth fourteenths
+        fifteenth fifteenths sixteenth sixteenths twentieth twentieths thirtieth thirtieths sixtieth sixtieths millionth
+        millionths""",
     )
 )
 """Words after a number that may change what it says."""
@@ -97,6 +102,8 @@ def _plain(text: str) -> Reading | None:
     match = _NUMBER.fullmatch(text)
     if match is None or (match["sign"] and match["inner"]) or not _is_unit(match["unit"]):
         return None
+    if _SPACED_ONCE.fullmatch(match["body"]) and (match["percent"] or " " in (match["unit"] or "").strip()):
+        return None  # "2 200 ml bottles" are two numbers
     bodies = _bodies(match["body"])
     scale = _exponent(match["exponent"])
     if abs(scale) > _LARGEST_EXPONENT:

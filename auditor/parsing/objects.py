@@ -20,6 +20,11 @@ _ATE = {"\x08": "\\b", "\x0c": "\\f", "\t": "\\t"}
 _LEVELS = 3
 _INNER = frozenset({"value", "label", "letter", "option", "choice", "text"})
 """What an object in the answer's place calls the answer."""
+_NOT_MEANT = re.compile(
+    r"(?:\b(?:not|never|cannot|for example|for instance|e\.g\.|such as|instead of|format is)|n't)\b[^.!?\n]{0,25}\Z",
+    re.I,
+)
+"""What stands before an object that is not the answer."""
 _SAMPLE = frozenset({"example", "sample", "schema", "format", "properties", "input", "question"})
 
 Read = tuple[list[Found], Reason | None]
@@ -48,6 +53,9 @@ def inside(text: str, contract: Contract, space: AnswerSpace) -> tuple[list[Foun
     """What the objects inside a text say that hold the answer's key, and the text with those blanked out."""
     found: list[Found] = []
     for start, end in relaxed.spans(text):
+        if _NOT_MEANT.search(text, max(0, start - 40), start):
+            text = text[:start] + " " * (end - start) + text[end:]
+            continue
         loaded = relaxed.load(text[start:end])
         if loaded is None or not isinstance(loaded[0], Pairs):
             continue
@@ -85,7 +93,8 @@ def _at(value: Pairs, needed: tuple[str, ...], path: list[str]) -> Iterator[tupl
     if found:
         yield from ((one, (*needed, *(("duplicate_field",) if len(found) > 1 else ()))) for one in found)
         return
-    flat = [list(strictjson.all_at(value, keys)) for keys in (path[:1], path[-1:])] if len(path) > 1 else []
+    first = list(strictjson.all_at(value, path[:1]))
+    flat = [first or list(strictjson.all_at(value, path[-1:]))] if len(path) > 1 else []
     for one in (one for found in flat for one in found if strictjson.scalar(one) is not None):
         yield one, (*needed, "key_variant")
 
@@ -134,6 +143,22 @@ def _pieces(answer: Any, needed: tuple[str, ...], field: str, space: AnswerSpace
     elif (text := strictjson.scalar(answer)) is not None:
         whole = _EATEN.sub(lambda match: _ATE[match[0]], text)
         yield Found(whole, needed if whole == text else (*needed, "eaten_escape"), end=end)
+
+
+def broken_off(text: str, contract: Contract, space: AnswerSpace) -> list[Found]:
+    """What a reply that was cut says: its closed objects, and what was closed in the one that broke off. Nothing where
+    that one, after another, had not come to its answer."""
+    if space.type == "json":
+        return []
+    spans = relaxed.spans(text)
+    found, rest = inside(text, contract, space) if spans and spans[0][0] == text.find("{") else ([], text)
+    if not found:
+        return cut_off(text, contract)
+    return [] if contract.field in rest and "{" in rest else [_truncated(each) for each in found]
+
+
+def _truncated(found: Found) -> Found:
+    return Found(found.text, ("truncated", *found.needed), found.firm, found.end)
 
 
 def cut_off(text: str, contract: Contract, name: str = "truncated") -> list[Found]:

@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -49,14 +50,15 @@ def rate(read: Callable[[Reply, Contract, AnswerSpace], Outcome | None], asked: 
 
 
 def hostile() -> Iterator[tuple[str, Asked]]:
-    """Every hostile shape at a million characters, in an object that never closes, with every contract and space, whole
-    and cut off."""
-    for unit in [*HOSTILE, "`", "1", "}"]:
-        text = f'{{"answer": "{unit * (MILLION // len(unit))}'
+    """Every hostile shape at a million characters, in an object that never closes or after an answer, with every
+    contract and space, whole and cut off."""
+    for unit, first in product([*HOSTILE, "`", "1", "}"], ('{"answer": "', "Answer: B\n")):
+        text = first + unit * (MILLION // len(unit))
         for kind in ("text", "json", "block", "final_line"):
             for space in (METALS, NUMBER, BOOLEAN):
                 for finish in ("stop", "length"):
-                    yield f"{unit!r} {kind} {space.type} {finish}", (Reply(text, finish), CONTRACTS[kind], space)
+                    name = f"{first[:1]} {unit!r} {kind} {space.type} {finish}"
+                    yield name, (Reply(text, finish), CONTRACTS[kind], space)
 
 
 def milliseconds(read: Callable[[Reply, Contract, AnswerSpace], Outcome], asked: Asked) -> float:

@@ -2,13 +2,14 @@
 
 `python tests/corpus/corpus.py` fills in and aligns the columns of lines that have only
 `contract | space | how | truth | reply`, and says where a line that is complete no longer holds. What it fills in is
-what the parsers say now: read it before you keep it.
+what the parsers say now: read it before you keep it. With `table` it says how often each parser is right.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -155,7 +156,27 @@ def filled(case: Case) -> dict[str, str]:
     return case.told | {name: said(outcome) for name, outcome in outcomes.items()} | {"needed": needed or "-"}
 
 
+def table() -> str:
+    """How often each parser is right, by kind of error; `held.txt` apart."""
+    lines = []
+    for name in PARSERS:
+        counts: Counter[str] = Counter()
+        for case in cases():
+            if case.told[name] == "-":
+                continue
+            got = kind(case.told[name])
+            part = "held" if case.where.startswith("held") else "rest"
+            none = got in ("?", "!")
+            counts[f"{part} {'right' if got == case.truth else 'no value' if none else 'wrong value'}"] += 1
+            counts[f"{part} n"] += 1
+        lines.append(f"{name:<22}" + ", ".join(f"{key} {counts[key]}" for key in sorted(counts)))
+    return "\n".join(lines)
+
+
 def main() -> None:
+    if sys.argv[1:] == ["table"]:
+        print(table())
+        return
     for path in sorted(HERE.glob("*.txt")):
         lines = path.read_text("utf-8").split("\n")
         told = [None if not line or line.startswith("#") else filled(Case("", _told(line))) for line in lines]
