@@ -313,18 +313,21 @@ WHERE c.model = ?1 AND a.fault IS NULL ORDER BY a.rowid DESC LIMIT 500
 """
 
 SPLIT = """
-SELECT count(*), total((f.parsed AND g.parsed) * (f.correct - g.correct)),
-    total((f.parsed AND NOT g.parsed) * f.correct * g.cut) - total((g.parsed AND NOT f.parsed) * g.correct * f.cut),
-    total((f.parsed AND NOT g.parsed) * f.correct * NOT g.cut)
-        - total((g.parsed AND NOT f.parsed) * g.correct * NOT f.cut)
-FROM read_of f JOIN read_of g ON g.item = f.item AND g.seed = f.seed
-WHERE f.cell = ?2 AND g.cell = ?3
-"""
-READ_OF = """
-WITH read_of AS (
-    SELECT g.cell, g.item, g.seed, o.outcome = 'parsed' AS parsed, o.correct, g.finish_reason IS 'length' AS cut
-    FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id WHERE g.cell IN (?2, ?3)
+WITH pair AS (
+    SELECT max(CASE WHEN g.cell = ?2 THEN o.outcome = 'parsed' END) AS f_parsed,
+        max(CASE WHEN g.cell = ?2 THEN o.correct END) AS f_correct,
+        max(CASE WHEN g.cell = ?2 THEN g.finish_reason IS 'length' END) AS f_cut,
+        max(CASE WHEN g.cell = ?3 THEN o.outcome = 'parsed' END) AS g_parsed,
+        max(CASE WHEN g.cell = ?3 THEN o.correct END) AS g_correct,
+        max(CASE WHEN g.cell = ?3 THEN g.finish_reason IS 'length' END) AS g_cut
+    FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id
+    WHERE g.cell IN (?2, ?3) GROUP BY g.item, g.seed HAVING count(*) = 1 + (?2 <> ?3)
 )
+SELECT count(*), total((f_parsed AND g_parsed) * (f_correct - g_correct)),
+    total((f_parsed AND NOT g_parsed) * f_correct * g_cut) - total((g_parsed AND NOT f_parsed) * g_correct * f_cut),
+    total((f_parsed AND NOT g_parsed) * f_correct * NOT g_cut)
+        - total((g_parsed AND NOT f_parsed) * g_correct * NOT f_cut)
+FROM pair
 """
 
 UPSTREAMS = """

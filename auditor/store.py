@@ -470,7 +470,7 @@ class Store:
     def split(self, parser: int, best: int, worst: int) -> tuple[int, float, float, float]:
         """Two cells on the items and seeds that both answered: how many, and the sums of correct minus correct over
         those where both were parsed, where only one was and the limit cut the other, where it did not."""
-        row = self._db.execute(f"{sql.READ_OF} {sql.SPLIT}", (parser, best, worst)).fetchone()
+        row = self._db.execute(sql.SPLIT, (parser, best, worst)).fetchone()
         return row[0], row[1], row[2], row[3]
 
     def upstreams(self) -> list[tuple[str, str, str | None, str | None, str | None, int]]:

@@ -45,6 +45,7 @@ _IS_RIGHT = re.compile(
     re.I,
 )
 _FIRST_WORDS = 5
+_VERDICT = re.compile(r"\(?(?:is )?(?:in|not )?(?:correct|wrong|false|right)\)?[.!]?", re.I)
 _NEGATIONS = frozenset(
     {"not", "no", "never", "none", "neither", "nor", "without", "cannot", "t", "un", "false", "wrong"}
 )
@@ -64,11 +65,26 @@ _NOTHING: tuple[str, ...] = ()
 
 
 def _said(words: str) -> re.Pattern[str]:
-    lead = r"(?:but |or |and |otherwise |it is |it's |that is |that's )?"
+    lead = (
+        r"(?:but |or |and |otherwise |it is |it's |that is |that's "
+        r"|(?:the|this) (?:statement|claim|sentence|answer) is )?"
+    )
     return re.compile(rf"(?:^|[.!?,;\n])\s{{0,4}}{lead}(?:{words})\b\s{{0,4}}(?:[.,!;\n–—-]|\Z)", re.I)
 
 
-_OPPOSITE = {"true": _said("false|no"), "false": _said("true|yes")}
+_OPPOSITE = {
+    "true": _said("false|no|incorrect|untrue|wrong|not true|not correct"),
+    "false": _said("true|yes|correct|right"),
+}
+_NO_VERDICT = re.compile(
+    r"(?:cannot|can't|can not|don't|do not|unable to|not able to) (?:determine|answer|know|decide|tell|say|confirm)"
+    r"|not enough information|insufficient information|undecidable|\bi (?:can|will) help|happy to|\bi understand"
+    r"|of course|please (?:share|provide|send)",
+    re.I,
+)
+_HALF = re.compile(
+    r"\W{0,3}(?:but )?(?:only )?(?:partly|partially|in part|in theory|in some cases|it depends|depends on)\b", re.I
+)
 
 
 def read_value(
@@ -188,8 +204,10 @@ def _listed(text: str, names: Index) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label for label in labels if label)) if all(labels) else ()
 
 
-def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> Reading:
+def _with_text(label: str, mark: str, rest: str, written: str, names: Index) -> Reading | None:
     """`B) copper`: sure when the text is the option's own, or a reason; else two things could be meant."""
+    if _VERDICT.fullmatch(rest):
+        return None
     if _BECAUSE.match(rest):
         return Reading((label,), ("explanation",))
     if reason := _REASON.search(rest):
@@ -243,6 +261,10 @@ def _boolean(text: str, space: AnswerSpace, exact_case: bool) -> Reading | None:
     match = _TRUTH.match(bare)
     if match is None:
         return Reading(("true", "false"), ("list",)) if _BOTH.match(bare) else None
+    if _NO_VERDICT.search(match[2][:120]):
+        return None
+    if _HALF.match(match[2]):
+        return Reading(("true", "false"), ("list",))
     truth = boolean(match[1]) or ""
     values = ("true", "false") if _OPPOSITE[truth].search(match[2]) else (truth,)
     return Reading(values, (*needed, "explanation"))

@@ -59,6 +59,7 @@ class DeclareLanguage(Language, frozen=True, forbid_unknown_fields=True):
 
 _ITEM = re.compile(r"\s{0,4}\(?[A-Za-z0-9]{1,2}[).:]")
 """How an item of a list starts."""
+_CONTRAST = re.compile(r"\s{0,4}(?:but|however|hmm|though|yet|on the other hand|this (?:one|option|choice))\b", re.I)
 _GOES_ON = re.compile(r"[a-z0-9*/+×÷=%^-]")
 """How a line starts that goes on with the one before."""
 _REASON = re.compile(r"(?:because|since|due to|as)\b", re.I)
@@ -66,7 +67,8 @@ _ONE_MORE = re.compile(r"\(?[A-Za-z0-9]{1,2}[.):] .*|\w[\w'-]*(?: \w[\w'-]*){0,2
 _DENIES = re.compile(
     r"\b(?:(?:is|are|was|were|would be|may be|might be) "
     r"(?:a mistake|wrong|false|incorrect|not (?:the|right|correct|it\b|true))"
-    r"|sorry|i meant|instead|edit:|correction)\b",
+    r"|sorry|i meant|instead|edit|correction|ruled? (?:(?:it|this|that) )?out|excluded|does(?: not|n't) fit|none of"
+    r"|not a (?:good|correct))\b",
     re.I,
 )
 _OTHER_TRUTH = re.compile(r"\b(?:it is|it's|that is|that's|answer is) (?:true|false|yes|no)\b", re.I)
@@ -251,7 +253,12 @@ def _located_cut(state: State) -> State | Outcome:
     found = _everywhere(closed) or []
     # A sentence alone does not close an answer, but it may contradict one; so may the line that was cut.
     is_closed = any(each.firm or "explanation" in each.needed for each in found)
-    is_open = _ITEM.match(rest) or is_taken_back(rest, 0) or anchors.find(rest, state.contract, state.space) != []
+    is_open = (
+        _ITEM.match(rest)
+        or _CONTRAST.match(rest)
+        or is_taken_back(rest, 0)
+        or anchors.find(rest, state.contract, state.space) != []
+    )
     return with_found(closed, found) if is_closed and not is_open else unparseable("truncated")
 
 

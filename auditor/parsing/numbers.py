@@ -53,12 +53,12 @@ _NO_UNIT = frozenset(
     re.findall(
         r"\w+",
         """million billion trillion thousand hundred dozen k m b half halves third thirds quarter quarters fourth
-        fourths fifth fifths sixth sixths eighth eighths tenth tenths hundredth hundredths thousandth thousandths below
-        minus negative or and to plus times over more less than squared cubed st nd rd th is are was were not x if but
-        of in the a an first then so because since lakh crore bn mn mio mrd grand score gross wrong no ago pi root
-        factorial
-        seventh sevenths ninth ninths eleventh elevenths twelfth twelfths thirteenth thirteenths fourteenth fourteenths
-        fifteenth fifteenths sixteenth sixteenths twentieth twentieths thirtieth thirtieths sixtieth sixtieths millionth
+        fourths fifth fifths sixth sixths eighth eighths tenth tenths hundredth hundredths thousandth thousandths
+        below minus negative or and to plus times over more less than squared cubed st nd rd th is are was were not
+        x if but of in the a an first then so because since pm am binary bce bc too tens fold pairs sqrt log mod
+        unknown lakh crore bn mn mio mrd grand score gross wrong no ago pi root factorial seventh sevenths ninth
+        ninths eleventh elevenths twelfth twelfths thirteenth thirteenths fourteenth fourteenths fifteenth
+        fifteenths sixteenth sixteenths twentieth twentieths thirtieth thirtieths sixtieth sixtieths millionth
         millionths""",
     )
 )

@@ -21,11 +21,14 @@ _LEVELS = 3
 _INNER = frozenset({"value", "label", "letter", "option", "choice", "text"})
 """What an object in the answer's place calls the answer."""
 _NOT_MEANT = re.compile(
-    r"(?:\b(?:not|never|cannot|for example|for instance|e\.g\.|such as|instead of|format is)|n't)\b[^.!?\n]{0,25}\Z",
+    r"(?:\b(?:not|never|cannot|if|for example|for instance|e\.g\.|such as|instead of|format is|looks? like|like this"
+    r"|json like|template|wrote|would write)|n't)\b[^.!?\n]{0,25}\Z",
     re.I,
 )
 """What stands before an object that is not the answer."""
-_SAMPLE = frozenset({"example", "sample", "schema", "format", "properties", "input", "question"})
+_SAMPLE = frozenset({"example", "sample", "schema", "format", "properties", "input", "question"}) | frozenset(
+    {"rejected", "draft", "few_shot", "previous", "wrong", "incorrect", "old", "placeholder", "template", "prompt"}
+)
 
 Read = tuple[list[Found], Reason | None]
 """The pieces found, or why there are none."""

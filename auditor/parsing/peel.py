@@ -115,7 +115,12 @@ _COMMON: tuple[Layer, ...] = (
     ("quotes", _between(_QUOTES)),
 )
 # `(5)` is minus five to accountants, `5!` is 120 and `2**3` is 8: a number keeps what could change it.
-_NUMBER = (*_COMMON, ("punctuation", lambda text: text.rstrip(".,;" + BLANK)))
+_BARE = ("markdown", lambda text: text.strip("*`" + BLANK))
+"""Of a number `>` is no quote: it may be a bound."""
+_NUMBER = (
+    *(_BARE if layer[0] == "markdown" else layer for layer in _COMMON),
+    ("punctuation", lambda text: text.rstrip(".,;" + BLANK)),
+)
 _NAME = (
     *_COMMON,
     ("markdown", _inner_markdown),

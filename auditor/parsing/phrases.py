@@ -60,7 +60,11 @@ _QUOTED = re.compile(r"[*_]{0,2}(?:\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”)")
 _OPEN = re.compile(
     r"(?:,|\b(?:that|why|if|whether|when|because|since|and|or|but|than|as|like|say|says|to|not|is))[ \t]?\Z", re.I
 )
-_AS_EXAMPLE = re.compile(r"\b(?:example|instance|template)\b[^\n.!?]{0,30}:\s{0,3}\Z", re.I)
+_AS_EXAMPLE = re.compile(
+    r"\b(?:example|instance|template|look like this|(?:use|follow|your|this)(?: the)?(?: following)? format)\b"
+    r"[^\n.!?]{0,30}:?\s{0,3}\Z",
+    re.I,
+)
 
 
 def phrases(text: str, space: AnswerSpace) -> Iterator[Found]:

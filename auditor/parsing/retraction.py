@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 
 _BACK = (
-    r"(?:but |oh,? |hmm,? |no,? |please )?(?:wait|actually|scratch that|scrap that"
-    r"|on second thought|on reflection|correction|let me correct|disregard|ignore (?:that|this|the above|my)"
+    r"(?:but |oh,? |no,? |please )?(?:wait|actually|hmm|oops|nope|hold on|(?:scratch|scrap|strike) that"
+    r"|(?:on|upon) (?:second thought|second look|reflection|review|closer inspection)|correction"
+    r"|let me (?:correct|recheck|redo|reconsider)|disregard|ignore (?:that|this|the above|my)"
+    r"|(?:i|we) made an? (?:mistake|error)|my (?:apologies|mistake|bad)|no, (?=[A-J]\b)"
+    r"|verdict: (?:wrong|incorrect|false|no)"
+    r"|the answer above is|(?:that|this) (?:does not|doesn't) (?:match|fit|work)"
     r"|(?:i was|i am|i'm) wrong|i (?:withdraw|retract|take (?:that|this|it) back|no longer (?:stand by|believe|think))"
     r"|that(?:'s| is| was) (?:wrong|not right|incorrect)|sorry,? i meant|i meant|edit)\b"
 )
