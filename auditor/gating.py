@@ -38,6 +38,9 @@ def gate(
     """Run the templates of `study.wrappers` on its cases with its one parser, and judge. Raises UsageError."""
     check(rules, study)
     prepared = prepare.prepare(study)
+    if len(prepared.readers) != 1:
+        names = ", ".join(parser.name for parser, _ in prepared.readers)
+        raise UsageError(f"a gate reads with one parser, and {study.parsers[0]} holds {names}", "leave one in the file")
     if rules.max_fsi is not None and len(prepared.wrappers) < 2:
         raise UsageError(
             "--max-fsi needs at least two wrappers: one has no range", "name another template to compare with"
@@ -53,7 +56,7 @@ def gate(
 
 def verdict(run: Path, rules: Rules, prepared: prepare.Prepared) -> Verdict:
     """Judge what a run holds of a study: an earlier one may have put other templates into the same folder."""
-    parser = prepared.study.parsers[0]
+    parser = prepared.readers[0][0].name
     with Store(run, writable=False) as store:
         id_ = store.parsers()[parser]
         cells = {key: cell for key, cell in store.cells().items() if _is_of(cell, prepared)}

@@ -52,6 +52,31 @@ def test_a_good_template_passes_and_a_strict_rule_fails_it(cases: Path, tmp_path
     assert (other.judgement, other.exit_code) == ("FAIL", 1)
 
 
+FILTERS = """
+filter_list:
+  - name: value
+    filter: [{function: regex, regex_pattern: '"answer": ?"(.)"'}]
+"""
+
+
+def test_the_parser_may_be_the_users_own(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of steps, one filter of lm-eval and a function judge as ours do; a file of two filters is refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gate_parser.py").write_text("def last(text): return text[-3] if text.endswith('}') else None\n")
+    (tmp_path / "own.toml").write_text('name = "exact"\nsteps = ["classify_reply", "exact_contract", "exact_token"]\n')
+    (tmp_path / "own.yaml").write_text(FILTERS)
+    (tmp_path / "two.yaml").write_text(FILTERS + FILTERS.split("filter_list:\n")[1].replace("value", "other"))
+    with Loopback(lambda _: Answer('{"answer": "B"}')) as server:
+        for parser in ("own.toml", "own.yaml", "python:gate_parser:last"):
+            told = study(server.url, cases, parsers=(parser,))
+            verdict, _ = gating.gate(told, Rules(min_parseability=0.9), tmp_path / "g")
+            assert (verdict.judgement, verdict.findings[0].measure.value) == ("PASS", 1.0)
+        asked = len(server.requests)
+        with pytest.raises(UsageError, match=r"two\.yaml holds value, other"):
+            gating.gate(study(server.url, cases, parsers=("two.yaml",)), Rules(min_parseability=0.9), tmp_path / "h")
+        assert len(server.requests) == asked == 50
+
+
 def test_a_population_claim_needs_more_cases(cases: Path, tmp_path: Path) -> None:
     """All 50 replies parse: 0.94 is proven, 0.95 is not, though every case passed."""
     with Loopback(lambda _: Answer('{"answer": "B"}')) as server:
