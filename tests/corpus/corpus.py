@@ -18,6 +18,7 @@ from msgspec import Struct
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import parsing_samples  # noqa: E402
 from parsing_samples import READERS  # noqa: E402
 
 from auditor.parsing import Reader  # noqa: E402
@@ -61,14 +62,7 @@ _SCHEMA = {
     "required": ["result", "note"],
     "additionalProperties": False,
 }
-CONTRACTS = {
-    "text": Contract("text"),
-    "json": Contract("json"),
-    "fields": Contract("fields"),
-    "block": Contract("block", begin="<BEGIN ANSWER>", end="<END ANSWER>"),
-    "final_line": Contract("final_line"),
-    "schema": Contract("json", schema=_SCHEMA, answer_path="/result/label"),
-}
+CONTRACTS = parsing_samples.CONTRACTS | {"schema": Contract("json", schema=_SCHEMA, answer_path="/result/label")}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "\\": "\\", "|": "|"}
 
