@@ -22,6 +22,8 @@ from auditor.records import AnswerSpace, AnswerType, Contract
 MOST = 32
 """Distinct cues looked at; a text with more has no one answer."""
 
+_SHORTEST = 4
+"""Characters of a text that announces something: `答案:B`."""
 _MOST_CUES = 2000
 
 _SYNONYMS: dict[AnswerType, tuple[str, ...]] = {
@@ -48,7 +50,7 @@ class _Words(Struct, frozen=True):
     """The patterns that depend on the field's name and the type of answer."""
 
     spelled: tuple[str, ...]
-    """How the words that announce an answer are written; a field's name of two words by its first."""
+    """What a text with a cue must have in it: the words that announce an answer, without their first letters."""
     cue: re.Pattern[str]
     tag: re.Pattern[str]
     marker: re.Pattern[str]
@@ -76,7 +78,8 @@ def _words(field: str, answer_type: AnswerType, demanded: bool) -> _Words:
     spelled = _spellings(field, "answer", *_SYNONYMS.get(answer_type, ()))
     names = "|".join(re.escape(word).replace("_", "[ _]") for word in spelled)
     return _Words(
-        tuple(word.partition("_")[0] or word for word in spelled),
+        # Without its first letter, a word in lower and in title case is one.
+        tuple(dict.fromkeys((word.partition("_")[0] or word)[1:] for word in spelled)),
         re.compile(rf"{_BEFORE}({names})(?!\w)(?:{_COLON}|({VERB}))"),
         re.compile(rf"<(?:{name}|answer)>([^<]{{0,400}}+)(?:</(?:{name}|answer)>|\Z)", re.I),
         re.compile(rf"\[\[ ?## ?(?:{name}) ?## ?\]\]\s{{0,4}}([^\[\n]{{0,400}})", re.I),
@@ -101,6 +104,8 @@ def _words(field: str, answer_type: AnswerType, demanded: bool) -> _Words:
 
 def find(text: str, contract: Contract, space: AnswerSpace) -> list[Found] | None:
     """Every cue of a text with what it announces, equal ones once; None when there are too many to look at."""
+    if len(text) < _SHORTEST:
+        return []
     words = _words(contract.field, space.type, contract.kind not in ("text", "json"))
     distinct: dict[tuple[str, bool], Found] = {}
     cues = chain(

@@ -266,6 +266,8 @@ def one_value(state: State) -> State | Outcome:
     """Reads every piece that was found as a value of the task; gives it when exactly one distinct value is left."""
     if len(state.found) > anchors.MOST:
         return unparseable("conflicting_answers")
+    if len(state.found) == 1 and (reading := _read(state.found[0], state)) and len(reading.values) == 1:
+        return _one(state, state.found[0], reading)
     readings = [(each, _read(each, state)) for each in state.found]
     values = [value for _, reading in readings if reading for value in reading.values]
     unread = [each.text.strip(BLANK) for each, reading in readings if reading is None and each.firm]
@@ -277,11 +279,15 @@ def one_value(state: State) -> State | Outcome:
         return ambiguous([*values, *(text[:40] for text in unread)], state.needed)
     if not values:
         return _no_value(state, unread)
-    if is_taken_back(state.text, min(max(each.end for each in state.found), len(state.text))):
+    return _one(state, *next((each, reading) for each, reading in readings if reading))
+
+
+def _one(state: State, each: Found, reading: Reading) -> Outcome:
+    """The one value that is left, unless what follows the last piece takes it back."""
+    if is_taken_back(state.text, min(max(one.end for one in state.found), len(state.text))):
         return unparseable("conflicting_answers")
-    each, reading = next((each, reading) for each, reading in readings if reading)
     needed = (*state.needed, *each.needed, *reading.needed)
-    return parsed(values[0], needed or (_surroundings(state, each),))
+    return parsed(reading.values[0], needed or (_surroundings(state, each),))
 
 
 def _read(each: Found, state: State) -> Reading | None:

@@ -17,6 +17,8 @@ VERB = (
 LONGEST_LINE = 2500
 """More than a value may be long, so that a line cut off here is never read as one."""
 _LONGEST_SENTENCE = 400
+_SHORTEST = 12
+"""Characters of a sentence in one of the other languages with an alphabet."""
 
 # A start is a mark and white space, or a new line: the search skips from one to the next.
 _START = r"[\n.!?](?!\n)(?:(?<=\n)|[ \t])"
@@ -80,6 +82,8 @@ def phrases(text: str, space: AnswerSpace) -> Iterator[Found]:
                 yield Found(match[1], ("answer_cue",), firm=False, end=match.end())
     if not text.isascii():
         yield from _announced(text, _CJK)
+    if len(text) < _SHORTEST:
+        return
     # Numbers are written otherwise there: 2.500 may be two thousand five hundred.
     if space.type != "number" and any(word in text for word in _WORDS_ABROAD):
         yield from _announced(text, _ABROAD)
