@@ -8,12 +8,20 @@ from auditor.figures import SensitivityRow, Summary
 from auditor.report.text import count, plural, rate
 
 LEVEL = 0.05
+SMALLEST = 0.0005
+"""What is shown as 0.000."""
 
 
 def sentences(summary: Summary, parser: str) -> tuple[str, ...]:
     """What a reader can act on, for the rows of one parser; none where nothing was computed."""
     rows = [row for row in summary.sensitivity if row.parser == parser and row.fsi_floor is not None]
-    return tuple(filter(None, (_floor(summary, rows), _effects(rows), _power(rows)))) if rows else ()
+    if not rows:
+        return ()
+    if max(row.fsi_floor or 0.0 for row in rows) < SMALLEST:
+        return (
+            f"With {_design(summary, rows)}, no reply counts otherwise than another: there is no noise to measure.",
+        )
+    return tuple(filter(None, (_floor(summary, rows), _effects(rows), _power(rows))))
 
 
 def _floor(summary: Summary, rows: Sequence[SensitivityRow]) -> str:

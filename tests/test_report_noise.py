@@ -1,0 +1,40 @@
+"""The sentences on noise: made from the result, for one parser at a time."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from report_samples import realistic
+
+from auditor.figures import SensitivityRow, Summary
+from auditor.report.noise import sentences
+
+
+def rows_with(summary: Summary, **changes: object) -> Summary:
+    return replace(summary, sensitivity=tuple(replace(row, **changes) for row in summary.sensitivity))
+
+
+def of(summary: Summary, parser: str) -> list[SensitivityRow]:
+    return [row for row in summary.sensitivity if row.parser == parser]
+
+
+def test_floor_effects_and_power_in_one_sentence_each() -> None:
+    """200 items, 5 replies to each; the least and the largest where rows differ."""
+    summary = rows_with(realistic(), p_holm=0.2, fsi_detectable=0.08, items_for_lower_floor=578)
+    first, *others = summary.sensitivity
+    varied = replace(first, p_holm=0.001, fsi_floor=0.021, fsi_detectable=0.06, items_for_lower_floor=221)
+    summary = replace(summary, sensitivity=(varied, *others))
+    pairs = len(of(summary, first.parser))
+    assert sentences(summary, first.parser) == (
+        "With 200 items a task and 5 replies to each, ranges below 0.021 to 0.034 are noise.",
+        f"In 1 of {pairs} pairs of model and task chance does not explain the effect of the wrapper "
+        "(permutation test, Holm, 5 %).",
+        "Four of five such runs find a range of 0.060 to 0.080; a noise floor of 0.02 takes 221 to 578 items.",
+    )
+
+
+def test_without_noise_or_evidence_nothing_is_made_up() -> None:
+    """A floor of 0 means that nothing differed; no floor at all says nothing."""
+    summary = realistic()
+    (only,) = sentences(rows_with(summary, fsi_floor=0.0), "strict")
+    assert only.endswith("no reply counts otherwise than another: there is no noise to measure.")
+    assert sentences(rows_with(summary, fsi_floor=None), "strict") == ()
