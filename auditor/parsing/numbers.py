@@ -52,14 +52,14 @@ _PROSE = re.compile(r"(?!US|EUR|GBP|between|from|either)[A-Za-z]", re.I)
 _NO_UNIT = frozenset(
     re.findall(
         r"\w+",
-        """million billion trillion thousand hundred dozen k m b half halves third thirds quarter quarters fourth
-        fourths fifth fifths sixth sixths eighth eighths tenth tenths hundredth hundredths thousandth thousandths
-        below minus negative or and to plus times over more less than squared cubed st nd rd th is are was were not
-        x if but of in the a an first then so because since pm am binary bce bc too tens fold pairs sqrt log mod
-        unknown lakh crore bn mn mio mrd grand score gross wrong no ago pi root factorial seventh sevenths ninth
-        ninths eleventh elevenths twelfth twelfths thirteenth thirteenths fourteenth fourteenths fifteenth
-        fifteenths sixteenth sixteenths twentieth twentieths thirtieth thirtieths sixtieth sixtieths millionth
-        millionths""",
+        """millions billions trillions thousands hundreds dozens million billion trillion thousand hundred dozen k m b
+        half halves third thirds quarter quarters fourth fourths fifth fifths sixth sixths eighth eighths tenth
+        tenths hundredth hundredths thousandth thousandths below minus negative or and to plus times over more less
+        than squared cubed st nd rd th is are was were not x if but of in the a an first then so because since pm am
+        binary bce bc too tens fold pairs sqrt log mod unknown lakh crore bn mn mio mrd grand score gross wrong no
+        ago pi root factorial seventh sevenths ninth ninths eleventh elevenths twelfth twelfths thirteenth
+        thirteenths fourteenth fourteenths fifteenth fifteenths sixteenth sixteenths twentieth twentieths thirtieth
+        thirtieths sixtieth sixtieths millionth millionths""",
     )
 )
 """Words after a number that may change what it says."""
@@ -100,7 +100,7 @@ def read(text: str) -> Reading | None:
 
 def _plain(text: str) -> Reading | None:
     match = _NUMBER.fullmatch(text)
-    if match is None or (match["sign"] and match["inner"]) or not _is_unit(match["unit"]):
+    if match is None or (match["sign"] and match["inner"]) or not is_unit(match["unit"]):
         return None
     if _SPACED_ONCE.fullmatch(match["body"]) and (match["percent"] or " " in (match["unit"] or "").strip()):
         return None  # "2 200 ml bottles" are two numbers
@@ -152,7 +152,8 @@ def _exponent(text: str | None) -> int:
     return int(tail.translate(_SUPERSCRIPTS).replace("−", "-").strip(" ^*{}") or 0)
 
 
-def _is_unit(unit: str | None) -> bool:
+def is_unit(unit: str | None) -> bool:
+    """Whether a word after a number leaves what it says: `apples`, but not `million`."""
     return not unit or _NO_UNIT.isdisjoint(unit.strip().casefold().replace("/", " ").split(" "))
 
 
@@ -170,7 +171,7 @@ def _fraction(text: str) -> Reading | None:
         space = " " if mixed[1].strip("-+−") else ""
         reading = _fraction(mixed[1] + space + _VULGAR[mixed[2]])
         return reading and Reading(reading.values, ("vulgar_fraction",))
-    if (unit := _UNIT_AFTER.fullmatch(text)) and _is_unit(unit[2]):
+    if (unit := _UNIT_AFTER.fullmatch(text)) and is_unit(unit[2]):
         reading = _fraction(unit[1])
         return reading and Reading(reading.values, (*reading.needed, "unit"))
     match, name = _FRACTION.fullmatch(text), "fraction"

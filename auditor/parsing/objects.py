@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from auditor.parsing import relaxed, strictjson
+from auditor.parsing import numbers, relaxed, strictjson
 from auditor.parsing.contracts import answer_path
 from auditor.parsing.peel import BLANK
 from auditor.parsing.state import Found
@@ -26,6 +26,7 @@ _NOT_MEANT = re.compile(
     re.I,
 )
 """What stands before an object that is not the answer."""
+_UNIT = frozenset({"unit", "units", "scale", "multiplier"})
 _SAMPLE = frozenset({"example", "sample", "schema", "format", "properties", "input", "question"}) | frozenset(
     {"rejected", "draft", "few_shot", "previous", "wrong", "incorrect", "old", "placeholder", "template", "prompt"}
 )
@@ -86,8 +87,17 @@ def answers(value: Pairs, needed: tuple[str, ...], contract: Contract, space: An
         under = list(_under(value, needed, contract.field)) or list(_wrapped(value, needed, contract.field))
     if not under:
         return [], "missing_key"
+    if space.type == "number":
+        under = [(_scaled(answer, value), names) for answer, names in under]
     found = [piece for answer, names in under for piece in _pieces(answer, names, contract.field, space, end)]
     return found, None if found else "wrong_type"
+
+
+def _scaled(answer: Any, beside: Pairs) -> Any:
+    """A number with the unit beside or within it, where that changes what it says: `"unit": "million"`."""
+    units = [one for key, one in (*beside, *(answer if isinstance(answer, Pairs) else ())) if key.casefold() in _UNIT]
+    scale = next((one for one in units if isinstance(one, str) and not numbers.is_unit(one)), None)
+    return answer if scale is None else f"{answer} {scale}"
 
 
 def _at(value: Pairs, needed: tuple[str, ...], path: list[str]) -> Iterator[tuple[Any, tuple[str, ...]]]:
