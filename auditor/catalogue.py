@@ -112,7 +112,7 @@ def wrappers(selected: Iterable[str], columns: Collection[str] = ()) -> tuple[Wr
     for name in selected:
         for one in _FSI_ORDER if name == "all" else (name,):
             found += _named(one, columns)
-    return _distinct("wrapper", found)
+    return distinct("wrapper", found)
 
 
 def parsers(selected: Iterable[str]) -> tuple[Parser, ...]:
@@ -121,7 +121,7 @@ def parsers(selected: Iterable[str]) -> tuple[Parser, ...]:
     for parser in found:
         if parser.name in _RESERVED and Path(parser.path).parent != folder("parsers"):
             raise FileError(parser.path, f"the name {parser.name!r} is ours", "call it something else")
-    return _distinct("parser", found)
+    return distinct("parser", found)
 
 
 def _parsers(name: str) -> Sequence[Parser]:
@@ -152,7 +152,8 @@ def _named(name: str, columns: Collection[str]) -> list[Wrapper]:
     return chosen
 
 
-def _distinct(kind: str, found: list[_Named]) -> tuple[_Named, ...]:
+def distinct(kind: str, found: list[_Named]) -> tuple[_Named, ...]:
+    """Each once, in their order. Raises UsageError for two of one name that are not the same."""
     seen: dict[str, _Named] = {}
     for one in found:
         if one.name in seen and one.digest != seen[one.name].digest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from auditor.figures import Caveat, Interval, SensitivityRow
 from auditor.measure import Cell, FloatArray
@@ -46,16 +46,16 @@ def weigh(cells: Sequence[Cell], seed: int) -> Evidence:
         return Evidence()
     correct, parsed = found
     psi = inversion.range_inversion(parsed, seed)
-    psi_bounds = simultaneous.range_bounds(parsed, seed, draws=DRAWS).interval
+    one = Evidence(parsed.shape[1], psi=psi, psi_bounds=_bounds(parsed, seed))
     if correct is None:
-        return Evidence(parsed.shape[1], None, psi, None, psi_bounds)
+        return one
     fsi = inversion.range_inversion(correct, seed)
-    one = Evidence(parsed.shape[1], fsi, psi, _bounds(correct, seed), psi_bounds)
+    one = structs.replace(one, fsi=fsi, fsi_bounds=_bounds(correct, seed))
     return one if fsi.reason else _tested(one, correct, [cell.key.wrapper for cell in cells], seed)
 
 
-def _bounds(correct: FloatArray, seed: int) -> Interval | None:
-    return simultaneous.range_bounds(correct, seed, draws=DRAWS).interval
+def _bounds(rates: FloatArray, seed: int) -> Interval | None:
+    return simultaneous.range_bounds(rates, seed, draws=DRAWS).interval
 
 
 def _common(cells: Sequence[Cell]) -> tuple[FloatArray | None, FloatArray] | None:
@@ -79,18 +79,14 @@ def _tested(one: Evidence, correct: FloatArray, names: Sequence[str], seed: int)
     ranked = best.best(correct.mean(axis=1), errors, draws)
     binary = bool(np.isin(correct, (0.0, 1.0)).all())
     floor = one.fsi.floor if one.fsi else None
-    return Evidence(
-        one.items,
-        one.fsi,
-        one.psi,
-        one.fsi_bounds,
-        one.psi_bounds,
-        effects.permutation_test(correct, seed, relabellings=DRAWS).p,
-        effects.cochran_q(correct).p if binary else None,
-        dict(zip(names, ranked.chance, strict=True)) if ranked.chance else {},
-        tuple(names[place] for place in ranked.contenders or ()),
-        design.detectable(errors, draws, seed).spaced,
-        design.items_needed(floor, one.items, LOWER_FLOOR).items if floor else None,
+    return structs.replace(
+        one,
+        p=effects.permutation_test(correct, seed, relabellings=DRAWS).p,
+        p_cochran=effects.cochran_q(correct).p if binary else None,
+        chances=dict(zip(names, ranked.chance, strict=True)) if ranked.chance else {},
+        contenders=tuple(names[place] for place in ranked.contenders or ()),
+        detectable=design.detectable(errors, draws, seed).spaced,
+        items_needed=design.items_needed(floor, one.items, LOWER_FLOOR).items if floor else None,
     )
 
 

@@ -13,15 +13,18 @@ from auditor.study import FUNCTION
 
 def readers(names: Sequence[str]) -> tuple[tuple[Parser, Reader], ...]:
     """The parsers of a study in its order, compiled. Raises UsageError, FileError."""
-    names = tuple(dict.fromkeys(names))
-    catalogue.parsers([name for name in names if not name.startswith(FUNCTION)])  # two of one name are an error
-    found = []
-    for name in names:
+    parsers: list[Parser] = []
+    functions: dict[str, tuple[Parser, Reader]] = {}
+    for name in dict.fromkeys(names):
         if name.startswith(FUNCTION):
-            found.append(extractor(name))
+            functions[name] = extractor(name)
+            parsers.append(functions[name][0])
         else:
-            found += [(parser, compile_parser(parser)) for parser in catalogue.parsers([name])]
-    return tuple(found)
+            parsers += catalogue.parsers([name])
+    return tuple(
+        functions.get(parser.name) or (parser, compile_parser(parser))
+        for parser in catalogue.distinct("parser", parsers)
+    )
 
 
 def ours(names: Sequence[str]) -> list[str]:

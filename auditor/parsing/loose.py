@@ -38,7 +38,8 @@ _NULLISH = re.compile(
 _PREFIX = re.compile(r"(?:the\s)?(?:option|choice|answer|letter)\s(?=\S)", re.I)
 _LABEL_BRACKET = re.compile(r"([^\s().:\],;]{1,12})\s(\()(.+)\)")
 _LABEL_TEXT = re.compile(r"\(?([^\s().:\]\-–—,;]{1,12})(\)\.?|[.:\]]|\s[-–—])[ \t]{0,4}(\S.*)")
-_CLAUSE = re.compile(r"([^\s().:,;]{1,12})([.,;:]?)\s{1,4}(?:because|since|due to)\b", re.I)
+_WHY = r"(?:because|since|due to)\b"
+_CLAUSE = re.compile(rf"([^\s().:,;]{{1,12}})([.,;:]?)\s{{1,4}}{_WHY}", re.I)
 _IS_RIGHT = re.compile(
     r"\(?([^\s().:,;]{1,12})\)?\s(?:is|would be)\s(?:the\s)?(?:correct|right|best)"
     r"(?:\s(?:answer|option|choice|one))?[.!]?",
@@ -51,9 +52,9 @@ _NEGATIONS = frozenset(
 )
 _LIST = re.compile(r"\s*(?:,|/|&|\band\b|\bor\b)\s*", re.I)
 _EITHER = re.compile(r"(?:either|both|maybe|perhaps) ", re.I)
-_REASON = re.compile(r",? (?:because|since|due to)\b", re.I)
+_REASON = re.compile(rf",? {_WHY}", re.I)
 _TEXT_LABEL = re.compile(r"(.+?) ?\(([^()\s]{1,12})\)")
-_BECAUSE = re.compile(r"(?:because|since|due to)\b", re.I)
+_BECAUSE = re.compile(_WHY, re.I)
 _TRUTH = re.compile(
     r"(true|false|yes|no)[*_`]{0,3}(?=[.,!;:]|\n\s{0,4}(?-i:[^a-z])|\s[-–—]\s)(?!\.?\s{0,4}[0-9])(.*)", re.I | re.S
 )

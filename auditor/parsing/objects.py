@@ -27,9 +27,11 @@ _NOT_MEANT = re.compile(
 )
 """What stands before an object that is not the answer."""
 _UNIT = frozenset({"unit", "units", "scale", "multiplier"})
-_SAMPLE = frozenset({"example", "sample", "schema", "format", "properties", "input", "question"}) | frozenset(
-    {"rejected", "draft", "few_shot", "previous", "wrong", "incorrect", "old", "placeholder", "template", "prompt"}
+_SAMPLE = frozenset(
+    {"example", "sample", "schema", "format", "properties", "input", "question", "few_shot", "template", "placeholder"}
+    | {"prompt", "rejected", "draft", "previous", "wrong", "incorrect", "old"}
 )
+"""Keys whose object is not the answer's."""
 
 Read = tuple[list[Found], Reason | None]
 """The pieces found, or why there are none."""
@@ -102,14 +104,15 @@ def _scaled(answer: Any, beside: Pairs) -> Any:
 
 def _at(value: Pairs, needed: tuple[str, ...], path: list[str]) -> Iterator[tuple[Any, tuple[str, ...]]]:
     """Every value at a path of keys (twice the same key is both), or with levels of it left out."""
-    found = list(strictjson.all_at(value, path))
+    found = strictjson.all_at(value, path)
     if found:
-        yield from ((one, (*needed, *(("duplicate_field",) if len(found) > 1 else ()))) for one in found)
+        again = ("duplicate_field",) if len(found) > 1 else ()
+        yield from ((one, (*needed, *again)) for one in found)
         return
-    first = list(strictjson.all_at(value, path[:1]))
-    flat = [first or list(strictjson.all_at(value, path[-1:]))] if len(path) > 1 else []
-    for one in (one for found in flat for one in found if strictjson.scalar(one) is not None):
-        yield one, (*needed, "key_variant")
+    flat = (strictjson.all_at(value, path[:1]) or strictjson.all_at(value, path[-1:])) if len(path) > 1 else []
+    for one in flat:
+        if strictjson.scalar(one) is not None:
+            yield one, (*needed, "key_variant")
 
 
 @lru_cache(maxsize=256)

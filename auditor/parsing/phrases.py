@@ -67,6 +67,9 @@ _AS_EXAMPLE = re.compile(
     r"[^\n.!?]{0,30}:?\s{0,3}\Z",
     re.I,
 )
+_LABELLED = re.compile(r"(?:#{4}|(?:A|Ans|Total|Result|Sum|Answer) ?[:=])[ \t]{0,4}(.+)", re.I)
+_EQUATION = re.compile(r"[$€£]?[0-9][0-9 .,$€£%()+\-−–*/×÷]{0,120} ?[=≈] ?([^=≈]{1,60})")
+_LONGEST_ENDING = 200
 
 
 def phrases(text: str, space: AnswerSpace) -> Iterator[Found]:
@@ -120,15 +123,11 @@ def is_example(text: str, place: int) -> bool:
     return _AS_EXAMPLE.search(text[max(0, place - 60) : place]) is not None
 
 
-_LABELLED = re.compile(r"(?:#{4}|(?:A|Ans|Total|Result|Sum|Answer) ?[:=])[ \t]{0,4}(.+)", re.I)
-_EQUATION = re.compile(r"[$€£]?[0-9][0-9 .,$€£%()+\-−–*/×÷]{0,120} ?[=≈] ?([^=≈]{1,60})")
-
-
 def number_ending(text: str) -> Iterator[Found]:
     """The number on a last line like `#### 9` or `Total: 9`, or after a reply that is one equation."""
     last = text.rstrip(BLANK).rpartition("\n")[2].strip(BLANK)
-    match = _LABELLED.fullmatch(last) if len(last) < 200 else None
-    if match is None and last == text.strip(BLANK) and len(last) < 200:
-        match = _EQUATION.fullmatch(last)
+    if len(last) >= _LONGEST_ENDING:
+        return
+    match = _LABELLED.fullmatch(last) or (_EQUATION.fullmatch(last) if last == text.strip(BLANK) else None)
     if match:
         yield Found(match[1], ("answer_cue",), firm=False, end=len(text))

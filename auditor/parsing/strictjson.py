@@ -139,8 +139,6 @@ def _inner(value: Any, key: str) -> list[Any]:
 def at(value: Any, path: str) -> Any:
     """The value a JSON pointer leads to. Raises `LookupError` when there is none."""
     for token in pointer(path):
-        if isinstance(value, Pairs):
-            value = dict(value)
         if isinstance(value, dict):
             value = value[token]
         elif isinstance(value, list) and token.isdecimal() and len(token) < 9:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from auditor.figures import OrderChangeRow, Summary
 from auditor.report.card import Card, CardRow, cards, leading, pair, subjects
@@ -80,8 +80,7 @@ def _scores(card: Card, parsers: Collection[str]) -> str:
     rows = scored or [row for row in asked if known(row.scores.parseability)]
     if len(rows) > NAMED:
         rows = _ends(rows)
-    clauses = _clauses if scored else _readable
-    return "; ".join(clauses(rows, card.subject.label)) + "." if rows else ""
+    return "; ".join(_clauses(rows, card.subject.label, _fsi if scored else _readable)) + "." if rows else ""
 
 
 def _ends(rows: Sequence[CardRow]) -> list[CardRow]:
@@ -93,20 +92,18 @@ def _ends(rows: Sequence[CardRow]) -> list[CardRow]:
     return [row for row in rows if row in shown]
 
 
-def _clauses(rows: Sequence[CardRow], label: str) -> Iterator[str]:
-    whose = f" of {label}"
+def _clauses(rows: Sequence[CardRow], label: str, figure: Callable[[CardRow, str], str]) -> Iterator[str]:
     for row in rows:
-        said = "Read" if row is rows[0] else "read"
-        yield f"{said} by {row.parser}, FSI{whose} is {rate(row.scores.fsi, 2)}{_beside(row)}"
-        whose = ""
+        read, whose = ("Read", f" of {label}") if row is rows[0] else ("read", "")
+        yield f"{read} by {row.parser}, {figure(row, whose)}"
 
 
-def _readable(rows: Sequence[CardRow], label: str) -> Iterator[str]:
-    whose = f" of {label}"
-    for row in rows:
-        said = "Read" if row is rows[0] else "read"
-        yield f"{said} by {row.parser}, the share of readable replies{whose} is {rate(row.scores.parseability, 2)}"
-        whose = ""
+def _fsi(row: CardRow, whose: str) -> str:
+    return f"FSI{whose} is {rate(row.scores.fsi, 2)}{_beside(row)}"
+
+
+def _readable(row: CardRow, whose: str) -> str:
+    return f"the share of readable replies{whose} is {rate(row.scores.parseability, 2)}"
 
 
 def _beside(row: CardRow) -> str:

@@ -10,13 +10,13 @@ with two wrappers): so few events are not normal.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from auditor.stats.arrays import TIE, FloatArray, Interval, Rng, floats
+from auditor.stats.contrasts import rule_of_three
 from auditor.stats.noise import normal_noise, unit_errors, unit_of, unusable
 
 
@@ -62,7 +62,7 @@ def range_bounds(
     constant = se <= TIE
     noise = normal_noise(errors, rng, draws)
     k = _critical(noise[:, first[~constant]] - noise[:, second[~constant]], se[~constant], confidence)
-    half = np.where(constant, (1 + difference) * _rule_of_three(units, confidence), (k or 0.0) * se)
+    half = np.where(constant, (1 + difference) * rule_of_three(units, confidence), (k or 0.0) * se)
     low, high = float((difference - half).max()), float((difference + half).max())
     return RangeBounds((max(0.0, low), min(1.0, high)), k, int(constant.sum()), units)
 
@@ -71,7 +71,3 @@ def _critical(differences: FloatArray, se: FloatArray, confidence: float) -> flo
     if se.size == 0:
         return None
     return float(np.quantile((np.abs(differences) / se).max(axis=1), confidence))
-
-
-def _rule_of_three(units: int, confidence: float) -> float:
-    return 3 * math.log1p(-confidence) / math.log(0.05) / units
