@@ -123,14 +123,16 @@ def _change(
     pairs: Mapping[tuple[str, str], tuple[Cell, Cell]], tasks: Sequence[str], rates: Callable[[Cell], FloatArray | None]
 ) -> tuple[float, float] | None:
     """Items that both arms answered under every wrapper; their differences averaged over wrappers."""
-    per_task = []
+    per_task, clusters = [], []
     for task in tasks:
         tables = [_differences(held, free, rates) for (name, _), (held, free) in pairs.items() if name == task]
         if not tables or None in tables:
             return None
-        common = set.intersection(*(set(table or ()) for table in tables))
-        per_task.append(np.array([np.mean([(table or {})[item] for table in tables]) for item in sorted(common)]))
-    return paired.macro_difference(per_task)
+        common = sorted(set.intersection(*(set(table or ()) for table in tables)))
+        per_task.append(np.array([np.mean([(table or {})[item] for table in tables]) for item in common]))
+        units = next(held.unit_of for (name, _), (held, _) in pairs.items() if name == task)
+        clusters.append([units[item] for item in common])
+    return paired.macro_difference(per_task, clusters=clusters)
 
 
 def _differences(held: Cell, free: Cell, rates: Callable[[Cell], FloatArray | None]) -> dict[int, float] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from auditor.report.value import Report
     from auditor.study import Study
 
+# matrices are small here: threads cost more than they bring, and would make last digits depend on the machine
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 app = typer.Typer(
     name="auditor",
     add_completion=False,
@@ -515,7 +518,6 @@ def _writable(*paths: Path | None) -> None:
 
 def _not_twice(*paths: Path | None) -> None:
     """What is written must not take the place of what is read, nor of what else is written."""
-
     seen: set[Path] = set()
     for path in filter(None, paths):
         if path.resolve() in seen:

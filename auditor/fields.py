@@ -25,6 +25,8 @@ def rows(measured: Measured, by_field: ByField) -> list[FieldRow]:
 
 def _row(parser: str, cell: Cell, field: str, counted: Counted) -> FieldRow:
     n, correct = (sum(counts[place] for counts in counted.values()) for place in (0, 1))
+    units = cell.unit_of
+    rates, clusters = [right / said for said, right in counted.values()], [units.get(item, item) for item in counted]
     return FieldRow(
         model=cell.key.model,
         task=cell.key.task,
@@ -35,7 +37,7 @@ def _row(parser: str, cell: Cell, field: str, counted: Counted) -> FieldRow:
         n=n,
         correct=correct,
         accuracy=correct / n if n else None,
-        accuracy_ci=intervals.cell_interval([right / said for said, right in counted.values()]).interval,
+        accuracy_ci=intervals.cell_interval(rates, clusters=clusters).interval,
     )
 
 

@@ -119,6 +119,7 @@ class SensitivityRow(Struct, frozen=True):
     """Of the permutation test; `p_holm` is adjusted over the tasks of the model."""
     p_holm: float | None = None
     p_cochran_q: float | None = None
+    p_cochran_q_holm: float | None = None
     psi_floor: float | None = None
     psi_star: float | None = None
     psi_ci: Interval | None = None
@@ -159,12 +160,75 @@ class ModelRow(Struct, frozen=True):
     fsi_star_ci: Interval | None = None
     psi_star: float | None = None
     psi_star_ci: Interval | None = None
+    fsi_star_ci_fixed: Interval | None = None
+    """For exactly these tasks, over items alone."""
+    psi_star_ci_fixed: Interval | None = None
+    fsi_ci_hierarchical: Interval | None = None
+    """Percentile bootstrap over tasks and items, the FSI paper's future work; not calibrated."""
+    psi_ci_hierarchical: Interval | None = None
     accuracy: float | None = None
     """Mean over tasks of the mean over wrappers."""
     parseability: float | None = None
     """Likewise."""
     rank: int | None = None
     """Place by that accuracy under this parser among the models of the arm, from 1; ties share the better one."""
+
+
+class ReversalRow(Struct, frozen=True):
+    """Two models of an arm under one parser whose order changes with the wrapper: `model_a` is ahead under the wrappers
+    `ahead` and behind under `behind`, by mean accuracy over `tasks` on the `items` that all models answered under all
+    wrappers. `surely_*` holds together at 95 % over all pairs and wrappers; `certified` if there are both."""
+
+    arm: str
+    parser: str
+    model_a: str
+    model_b: str
+    tasks: int
+    items: int
+    ahead: tuple[str, ...]
+    behind: tuple[str, ...]
+    surely_ahead: tuple[str, ...]
+    surely_behind: tuple[str, ...]
+    certified: bool
+
+
+class ComparisonRow(Struct, frozen=True):
+    """Accuracy of one side less that of the other, on the items that both answered, averaged over items, then `tasks`.
+    Sides are two wrappers of one model, or two models over the `wrappers` that both have. The interval is the 95 %
+    paired bootstrap over items (BCa), tasks fixed. With one seed and one wrapper a side, `only_a` and `only_b` are the
+    items that one side alone has right, over all tasks, and `p_mcnemar` is exact."""
+
+    arm: str
+    parser: str
+    model_a: str
+    wrappers_a: tuple[str, ...]
+    model_b: str
+    wrappers_b: tuple[str, ...]
+    tasks: int
+    items: int
+    difference: float | None
+    difference_ci: Interval | None
+    only_a: int | None = None
+    only_b: int | None = None
+    p_mcnemar: float | None = None
+
+
+class GroupRow(Struct, frozen=True):
+    """One group of items (a subject) within a task, under the wrappers of the family: how far they lie apart, and how
+    far noise alone would put them."""
+
+    model: str
+    task: str
+    arm: str
+    parser: str
+    group: str
+    items: int
+    wrappers: int
+    accuracy_mean: float | None
+    fsi: float | None
+    fsi_floor: float | None
+    psi: float | None
+    psi_floor: float | None
 
 
 class OrderChangeRow(Struct, frozen=True):
@@ -183,10 +247,11 @@ class OrderChangeRow(Struct, frozen=True):
 
 
 class RegressionRow(Struct, frozen=True):
-    """WLS of accuracy on parseability over cells, fixed effects for model, task and wrapper; `status` is `ok` or
-    says why there is nothing to print."""
+    """WLS of accuracy on parseability over the cells of an arm, fixed effects for model, task and wrapper; `status` is
+    `ok` or says why there is nothing to print. `se` is descriptive: cells share items and models."""
 
     parser: str
+    arm: str
     status: str
     cells: int
     beta: float | None = None
@@ -196,14 +261,26 @@ class RegressionRow(Struct, frozen=True):
     partial_r2: float | None = None
     pearson_r: float | None = None
     tautology_slope: float | None = None
+    """Sum of accuracies over sum of parseabilities: the beta to expect where wrappers only break parsing."""
+    parsed_status: str = ""
+    parsed_slope: float | None = None
+    """The same regression of accuracy among parsed replies, weighted by their number: about 0 where wrappers only break
+    parsing."""
+    parsed_se: float | None = None
+    parsed_df: int | None = None
+    parsed_p: float | None = None
 
 
 class WinsRow(Struct, frozen=True):
-    """How many (model, task) pairs a wrapper is best in; ties are shared."""
+    """In how many of the `pairs` of model and task a wrapper is best (ties are shared), and in how many it cannot be
+    told from the best at 95 %."""
 
     parser: str
+    arm: str
     wrapper: str
     wins: float
+    pairs: int
+    not_separable: int | None = None
 
 
 class SeedDisagreementRow(Struct, frozen=True):
@@ -211,14 +288,31 @@ class SeedDisagreementRow(Struct, frozen=True):
     unparseable is one value. `groups` counts those with at least two seeds."""
 
     parser: str
+    arm: str
     share: float | None
     groups: int
+
+
+class SeedNoiseRow(Struct, frozen=True):
+    """A/A: rates of one cell with one seed against the same with another. `difference` is the mean over `cells` of the
+    mean absolute difference of two seeds, `range` the largest difference in any cell; `seeds` is how many each has at
+    least."""
+
+    parser: str
+    arm: str
+    cells: int
+    seeds: int | None
+    accuracy_difference: float | None
+    accuracy_range: float | None
+    parseability_difference: float | None
+    parseability_range: float | None
 
 
 class MajorityVoteRow(Struct, frozen=True):
     """Majority vote over seeds against the mean over seeds, per cell: mean and largest absolute change."""
 
     parser: str
+    arm: str
     mean_change: float | None
     largest_change: float | None
     cells: int
@@ -382,6 +476,10 @@ class Summary(Struct, frozen=True):
     spreads: tuple[SpreadRow, ...] = ()
     gains: tuple[GainRow, ...] = ()
     firsts: tuple[FirstRow, ...] = ()
+    seed_noise: tuple[SeedNoiseRow, ...] = ()
+    reversals: tuple[ReversalRow, ...] = ()
+    comparisons: tuple[ComparisonRow, ...] = ()
+    groups: tuple[GroupRow, ...] = ()
 
 
 class ReplyExample(Struct, frozen=True):

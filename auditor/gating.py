@@ -14,7 +14,7 @@ from auditor import audit, prepare
 from auditor.errors import UsageError
 from auditor.figures import Interval
 from auditor.folders import default_folder
-from auditor.measure import Cell, Measured, measure
+from auditor.measure import Cell, Measured, by_seed, measure
 from auditor.records import CellKey
 from auditor.report.value import Report
 from auditor.stats import intervals, simultaneous
@@ -23,7 +23,6 @@ from auditor.study import Study
 from auditor.verdict import Claim, Measure, Rules, Verdict, judge
 
 FloatArray = npt.NDArray[np.float64]
-SeedRow = tuple[int, int, int, int, int | None]
 
 
 def gate(
@@ -60,8 +59,8 @@ def verdict(run: Path, rules: Rules, prepared: prepare.Prepared) -> Verdict:
     with Store(run, writable=False) as store:
         id_ = store.parsers()[parser]
         cells = {key: cell for key, cell in store.cells().items() if _is_of(cell, prepared)}
-        measured = measure(parser, cells, store.totals(), store.tallies(id_), {})
-        found = measures(measured, store.by_seed(id_))
+        measured = measure(parser, cells, store.totals(), store.tallies(id_), {}, store.clusters())
+        found = measures(measured)
         return judge(rules, [*found, *_unmeasured(prepared, found)], parser)
 
 
@@ -121,7 +120,7 @@ def provable(claim: Claim, cases: int, wrappers: int) -> list[str]:
     return lines
 
 
-def measures(measured: Measured, by_seed: Sequence[SeedRow]) -> list[Measure]:
+def measures(measured: Measured) -> list[Measure]:
     """What can be judged: parseability and accuracy per (model and arm, wrapper), FSI per model and arm, pooled over
     all cases."""
     groups: dict[str, dict[str, list[Cell]]] = {}
@@ -131,14 +130,14 @@ def measures(measured: Measured, by_seed: Sequence[SeedRow]) -> list[Measure]:
     found = []
     for model, wrappers in groups.items():
         for wrapper, cells in wrappers.items():
-            found.append(_rate("parseability", model, wrapper, cells, by_seed))
-            found.append(_rate("accuracy", model, wrapper, cells, by_seed))
+            found.append(_rate("parseability", model, wrapper, cells))
+            found.append(_rate("accuracy", model, wrapper, cells))
         if len(wrappers) > 1 or len(groups) == 1:
-            found.append(_fsi(model, wrappers, by_seed))
+            found.append(_fsi(model, wrappers))
     return found
 
 
-def _rate(name: str, model: str, wrapper: str, cells: list[Cell], by_seed: Sequence[SeedRow]) -> Measure:
+def _rate(name: str, model: str, wrapper: str, cells: list[Cell]) -> Measure:
     counts = [cell.parsed if name == "parseability" else cell.correct for cell in cells]
     means = [cell.item_parsed if name == "parseability" else cell.item_correct for cell in cells]
     n, missing, items = sum(c.n or 0 for c in cells), sum(c.missing for c in cells), _items(cells)
@@ -146,9 +145,9 @@ def _rate(name: str, model: str, wrapper: str, cells: list[Cell], by_seed: Seque
     if not n or len(known) < len(counts):
         return Measure(name, model, wrapper, None, n, items, missing)  # type: ignore[arg-type]
     per_item = np.concatenate([mean for mean in means if mean is not None])
-    total, size = float(per_item.sum()), len(per_item)
-    low = intervals.clopper_pearson(total, size, side="lower").interval
-    high = intervals.clopper_pearson(total, size, side="upper").interval
+    clusters = np.concatenate([cell.units for cell in cells if cell.units is not None])
+    low = intervals.cell_interval(per_item, clusters=clusters, side="lower").interval
+    high = intervals.cell_interval(per_item, clusters=clusters, side="upper").interval
     return Measure(
         name=name,  # type: ignore[arg-type]
         model=model,
@@ -161,13 +160,13 @@ def _rate(name: str, model: str, wrapper: str, cells: list[Cell], by_seed: Seque
         high=high[1] if high else None,
         worst=sum(known) / (n + missing),
         best=(sum(known) + missing) / (n + missing),
-        seeds=_over_seeds([_seed_rates(name, cells, by_seed)]),
+        seeds=_over_seeds([_seed_rates(name, cells)]),
     )
 
 
-def _fsi(model: str, wrappers: dict[str, list[Cell]], by_seed: Sequence[SeedRow]) -> Measure:
+def _fsi(model: str, wrappers: dict[str, list[Cell]]) -> Measure:
     name = " / ".join(wrappers)
-    rates = [_rate("accuracy", model, wrapper, cells, ()) for wrapper, cells in wrappers.items()]
+    rates = [_rate("accuracy", model, wrapper, cells) for wrapper, cells in wrappers.items()]
     n, missing, items = sum(r.n for r in rates), sum(r.missing for r in rates), min(r.items for r in rates)
     values = [rate.value for rate in rates if rate.value is not None]
     if len(values) < len(rates) or len(rates) < 2:
@@ -187,16 +186,18 @@ def _fsi(model: str, wrappers: dict[str, list[Cell]], by_seed: Sequence[SeedRow]
         high=bounds[1] if bounds else None,
         worst=max(0.0, max(worst) - min(best)),
         best=max(best) - min(worst),
-        seeds=_over_seeds([_seed_rates("accuracy", cells, by_seed) for cells in wrappers.values()]),
+        seeds=_over_seeds([_seed_rates("accuracy", cells) for cells in wrappers.values()]),
     )
 
 
 def _bounds(families: list[list[Cell]]) -> Interval | None:
     """Simultaneous bounds of the range over wrappers, from the cases that every wrapper answered."""
-    tables = [{(c.key.task, int(i)): v for c in cells for i, v in _pairs(c)} for cells in families]
-    common = sorted(set.intersection(*(set(table) for table in tables)))
-    matrix = np.array([[table[key] for key in common] for table in tables])
-    return simultaneous.range_bounds(matrix, 0, confidence=0.95).interval if common else None
+    tables = [{(c.key.task, i): v for c in cells for i, v in _pairs(c)} for cells in families]
+    shared = sorted(set.intersection(*(set(table) for table in tables)))
+    units = {(c.key.task, i): u for c in families[0] for i, u in c.unit_of.items()}
+    matrix = np.array([[table[key] for key in shared] for table in tables])
+    clusters = [units[key] for key in shared]
+    return simultaneous.range_bounds(matrix, 0, clusters=clusters, confidence=0.95).interval if shared else None
 
 
 def _pairs(cell: Cell) -> list[tuple[int, float]]:
@@ -209,15 +210,13 @@ def _items(cells: list[Cell]) -> int:
     return sum(len(cell.items) for cell in cells if cell.items is not None)
 
 
-def _seed_rates(name: str, cells: list[Cell], by_seed: Sequence[SeedRow]) -> dict[int, float]:
+def _seed_rates(name: str, cells: list[Cell]) -> dict[int, float]:
     """Seed -> the rate over these cells with that seed alone."""
-    ids = {cell.id for cell in cells}
     sums: dict[int, list[int]] = {}
-    for cell, seed, n, parsed, correct in by_seed:
-        if cell in ids:
-            total = sums.setdefault(seed, [0, 0])
-            total[0] += (parsed if name == "parseability" else correct) or 0
-            total[1] += n
+    for _, seed, n, parsed, correct in by_seed(cells):
+        total = sums.setdefault(seed, [0, 0])
+        total[0] += (parsed if name == "parseability" else correct) or 0
+        total[1] += n
     return {seed: hits / n for seed, (hits, n) in sums.items()}
 
 

@@ -5,22 +5,106 @@ n is answered generations: missing leaves every rate. Unparseable and ambiguous 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from auditor.records import CellKey, CellTotal
+from auditor.records import SEEDS_A_WORD, CellKey, CellTotal
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+Family = tuple[str, str, str]
+"""(model, task, arm): the cells whose wrappers are compared."""
 
 GIVEN = "given"
 """The parser's name of rows and cells that were scored elsewhere."""
 
-TallyRow = tuple[int, int, int, int, int | None]
-"""(cell, item, count, parsed, correct) of generations that were given one value."""
+TallyRow = tuple[int, int, int, int, int, int, int, str | None]
+"""(cell, item, word, seeds, cut, parsed, correct, value): generations of one cell and item that were given one value.
+Bit b of `seeds` is seed SEEDS_A_WORD * word + b, `cut` are those that the token limit ended; `correct` is -1 without
+gold."""
+
+SeedRow = tuple[int, int, int, int, int | None]
+"""(cell, seed, n, parsed, correct)."""
+
+SpreadRow = tuple[int, int, int, float]
+"""(a cell of the family, item, seed, token spread over wrappers)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replies:
+    """The answered generations of a cell as sets of seeds, columns (K,) in order of `item` and `word`: bit b of a set
+    is seed SEEDS_A_WORD * word + b of the item. `correct` is None without gold."""
+
+    item: IntArray
+    word: IntArray
+    answered: IntArray
+    parsed: IntArray
+    correct: IntArray | None
+    cut: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subset:
+    """Some generations of a family, under whatever wrapper, as `Replies` has them: columns (K,)."""
+
+    item: IntArray
+    word: IntArray
+    seeds: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spreads:
+    """Token spreads over the wrappers of a family, columns (G,); `cell` is the first of the family."""
+
+    cell: IntArray
+    item: IntArray
+    seed: IntArray
+    spread: FloatArray
+
+
+NO_SPREADS = Spreads(*(np.zeros(0, np.int64),) * 3, np.zeros(0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """Rates per item over its seeds, (F, N), of the N items that all F cells answered. `correct` is None without gold;
+    `units` (N,) are the items' clusters, or themselves."""
+
+    items: IntArray
+    units: IntArray
+    parsed: FloatArray
+    correct: FloatArray | None
+
+    @property
+    def clustered(self) -> bool:
+        """Whether items belong together."""
+        return len(np.unique(self.units)) < len(self.units)
+
+
+class Split(NamedTuple):
+    """Two cells pair by pair: the `pairs` that both answered, and sums over them of correct minus correct where both
+    were parsed, where only one was and the token limit cut the other, where only one was and it did not."""
+
+    pairs: int
+    content: int
+    truncated: int
+    noncompliant: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """What the seeds of a cell said, columns (R,): a row is one value of one item, with how many seeds gave it."""
+
+    item: IntArray
+    count: IntArray
+    correct: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +122,20 @@ class Cell:
     items: IntArray | None
     item_parsed: FloatArray | None
     item_correct: FloatArray | None
+    units: IntArray | None = None
+    replies: Replies | None = None
+    votes: Votes | None = None
     prompt_tokens_mean: float | None = None
     completion_tokens_mean: float | None = None
     truncated: int | None = None
     rates: tuple[float, float | None] | None = None
+
+    @property
+    def unit_of(self) -> dict[int, int]:
+        """Item -> its cluster, or itself."""
+        if self.items is None or self.units is None:
+            return {}
+        return dict(zip(self.items.tolist(), self.units.tolist(), strict=True))
 
     @property
     def accuracy(self) -> float | None:
@@ -66,26 +160,15 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Votes:
-    """What seeds said, as columns (R,): a row is one value of one (cell, item) group, with how many gave it."""
-
-    cell: IntArray
-    group: IntArray
-    count: IntArray
-    correct: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
 class Measured:
     """Everything one parser says about a run."""
 
     parser: str
     cells: tuple[Cell, ...]
-    votes: Votes
 
-    def families(self) -> dict[tuple[str, str, str], list[Cell]]:
+    def families(self) -> dict[Family, list[Cell]]:
         """(model, task, arm) -> its cells, in the order of their wrappers."""
-        found: dict[tuple[str, str, str], list[Cell]] = {}
+        found: dict[Family, list[Cell]] = {}
         for cell in self.cells:
             found.setdefault((cell.key.model, cell.key.task, cell.key.arm), []).append(cell)
         return found
@@ -95,35 +178,124 @@ def measure(
     parser: str,
     keys: Mapping[int, CellKey],
     totals: Mapping[int, CellTotal],
-    tallies: Sequence[TallyRow],
+    tallies: Iterable[TallyRow],
     given: Mapping[int, tuple[int | None, float, float | None]],
+    clusters: Mapping[int, int] = MappingProxyType({}),
 ) -> Measured:
-    """Shape one parser's tallies. `given` are cells (n, accuracy, parseability) that were scored elsewhere."""
-    columns = np.array(
-        [
-            (cell, item, count, parsed, -1 if correct is None else correct)
-            for cell, item, count, parsed, correct in tallies
-        ],
-        dtype=np.int64,
-    ).reshape(-1, 5)
-    starts = np.searchsorted(columns[:, 0], np.fromiter(keys, np.int64, len(keys)), side="left")
-    ends = np.searchsorted(columns[:, 0], np.fromiter(keys, np.int64, len(keys)), side="right")
+    """Shape one parser's tallies, which come in order of cells. `given` are cells (n, accuracy, parseability) that were
+    scored elsewhere, `clusters` those of items that have one."""
+    # one cell at a time: a row as Python has it takes ten times the memory of its numbers
+    read = {id_: _columns(rows) for id_, rows in groupby(tallies, itemgetter(0))}
     cells = []
-    for (id_, key), start, end in zip(keys.items(), starts, ends, strict=True):
+    for id_, key in keys.items():
         total = totals.get(id_)
         if parser == GIVEN and id_ in given:
             cells.append(_given_cell(id_, key, given[id_]))
         elif total is not None and _concerns(parser, total):
-            cells.append(_cell(id_, key, total, columns[start:end]))
-    return Measured(parser, tuple(cells), _votes(columns))
+            cells.append(_cell(id_, key, total, read.get(id_), clusters))
+    return Measured(parser, tuple(cells))
 
 
-def on_subset(cell: Cell, counts: tuple[int, int, int | None] | None) -> Cell | None:
-    """The same cell over a subset of its generations: (n, parsed, correct); None where the subset is empty."""
-    if not counts or not counts[0]:
+def common(cells: Sequence[Cell]) -> Items | None:
+    """The items that every cell answered; None where a cell has none, or was not read."""
+    known = [(cell.items, cell.units) for cell in cells]
+    shared = None
+    for items, units in known:
+        if items is None or units is None:
+            return None
+        shared = (items, units) if shared is None else _shared(*shared, items)
+    if shared is None:
         return None
-    n, parsed, correct = counts
-    return Cell(cell.id, cell.key, n, 0, parsed, correct, None, None, None)
+    parsed = _rates([(cell.items, cell.item_parsed) for cell in cells], shared[0])
+    correct = _rates([(cell.items, cell.item_correct) for cell in cells], shared[0])
+    return None if parsed is None else Items(*shared, parsed, correct)
+
+
+def on_subset(cell: Cell, subset: Subset | None) -> Cell | None:
+    """The same cell over the generations of a subset alone; None where it has none of them."""
+    if cell.replies is None or subset is None:
+        return None
+    mine, theirs = _places((cell.replies.item, cell.replies.word), (subset.item, subset.word))
+    kept = subset.seeds[theirs]
+    n, parsed = (_count(kept & bits[mine]) for bits in (cell.replies.answered, cell.replies.parsed))
+    correct = None if cell.replies.correct is None else _count(kept & cell.replies.correct[mine])
+    return Cell(cell.id, cell.key, n, 0, parsed, correct, None, None, None) if n else None
+
+
+def split(first: Cell, second: Cell) -> Split:
+    """How two cells differ on the items and seeds that both answered; nothing where either is not known so far."""
+    one, other = first.replies, second.replies
+    if one is None or other is None or one.correct is None or other.correct is None:
+        return Split(0, 0, 0, 0)
+    mine, theirs = _places((one.item, one.word), (other.item, other.word))
+    pairs = one.answered[mine] & other.answered[theirs]
+    parsed, right, cut = one.parsed[mine] & pairs, one.correct[mine] & pairs, one.cut[mine]
+    parsed_too, right_too, cut_too = other.parsed[theirs] & pairs, other.correct[theirs] & pairs, other.cut[theirs]
+    alone, alone_too = right & ~parsed_too, right_too & ~parsed
+    return Split(
+        _count(pairs),
+        _count(right & parsed_too) - _count(right_too & parsed),
+        _count(alone & cut_too) - _count(alone_too & cut),
+        _count(alone & ~cut_too) - _count(alone_too & ~cut),
+    )
+
+
+def by_seed(cells: Iterable[Cell]) -> list[SeedRow]:
+    """Counts of each cell with each of its seeds alone."""
+    rows = []
+    for cell in cells:
+        replies = cell.replies
+        if replies is None:
+            continue
+        for word in np.unique(replies.word).tolist():
+            here = replies.word == word
+            answered, parsed = replies.answered[here], replies.parsed[here]
+            correct = None if replies.correct is None else replies.correct[here]
+            for bit in range(int(np.bitwise_or.reduce(answered)).bit_length()):
+                n, read = _with(answered, bit), _with(parsed, bit)
+                if n:
+                    right = None if correct is None else _with(correct, bit)
+                    rows.append((cell.id, SEEDS_A_WORD * word + bit, n, read, right))
+    return rows
+
+
+def spreads(rows: Iterable[SpreadRow]) -> Spreads:
+    """Token spreads as columns."""
+    table: FloatArray = np.fromiter(rows, np.dtype((np.float64, 4)))
+    cell, item, seed = table[:, :3].T.astype(np.int64)
+    return Spreads(cell, item, seed, table[:, 3])
+
+
+def subsets(spreads: Spreads, kept: npt.NDArray[np.bool_], measured: Measured) -> dict[Family, Subset]:
+    """The generations of each family whose token spread is `kept` (G,)."""
+    found = {}
+    for cell in measured.cells:
+        here = (spreads.cell == cell.id) & kept
+        if here.any():
+            seed = spreads.seed[here]
+            word, bit = seed // SEEDS_A_WORD, 1 << seed % SEEDS_A_WORD
+            found[cell.key.model, cell.key.task, cell.key.arm] = Subset(*_sets(spreads.item[here], word, bit))
+    return found
+
+
+def _shared(items: IntArray, units: IntArray, others: IntArray) -> tuple[IntArray, IntArray]:
+    here = np.isin(items, others)
+    return items[here], units[here]
+
+
+def _rates(cells: Sequence[tuple[IntArray | None, FloatArray | None]], shared: IntArray) -> FloatArray | None:
+    """Rates of the shared items, (F, N); None where a cell has no rates."""
+    rows = [rates[np.isin(items, shared)] for items, rates in cells if items is not None and rates is not None]
+    return np.array(rows) if len(rows) == len(cells) else None
+
+
+def _columns(rows: Iterable[TallyRow]) -> IntArray:
+    """A cell's rows as numbers, (R, 8): the value is the place of what was said among all that was."""
+    said: dict[tuple[int, int, str | None], int] = {}
+    found: IntArray = np.fromiter(
+        ((*row[:7], said.setdefault(row[5:], len(said))) for row in rows), np.dtype((np.int64, 8))
+    )
+    return found
 
 
 def _concerns(parser: str, total: CellTotal) -> bool:
@@ -139,32 +311,73 @@ def _given_cell(id_: int, key: CellKey, given: tuple[int | None, float, float | 
     return Cell(id_, key, n, 0, parsed, correct, None, None, None, rates=(accuracy, parseability))
 
 
-def _cell(id_: int, key: CellKey, total: CellTotal, rows: IntArray) -> Cell:
+def _cell(id_: int, key: CellKey, total: CellTotal, rows: IntArray | None, clusters: Mapping[int, int]) -> Cell:
     tokens = (total.prompt_tokens_mean, total.completion_tokens_mean, total.truncated)
-    if not len(rows):
-        return Cell(id_, key, total.answered, total.missing, None, None, None, None, None, *tokens)
-    items, position = np.unique(rows[:, 1], return_inverse=True)
-    count, parsed, correct = rows[:, 2], rows[:, 2] * rows[:, 3], rows[:, 2] * np.maximum(rows[:, 4], 0)
-    known = bool((rows[:, 4] >= 0).all())
-    per_item = np.bincount(position, count)
+    if rows is None:
+        return Cell(id_, key, total.answered, total.missing, None, None, None, None, None, None, None, None, *tokens)
+    replies = _replies(rows)
+    items, position = np.unique(replies.item, return_inverse=True)
+    per_item, parsed = (_per_item(position, sets) for sets in (replies.answered, replies.parsed))
+    right = None if replies.correct is None else _per_item(position, replies.correct)
     return Cell(
         id_,
         key,
-        int(count.sum()),
+        int(per_item.sum()),
         total.missing,
         int(parsed.sum()),
-        int(correct.sum()) if known else None,
+        None if right is None else int(right.sum()),
         items,
-        np.bincount(position, parsed) / per_item,
-        np.bincount(position, correct) / per_item if known else None,
+        parsed / per_item,
+        None if right is None else right / per_item,
+        np.array([clusters.get(item, item) for item in items.tolist()]) if clusters else items,
+        replies,
+        _votes(rows),
         *tokens,
     )
 
 
-def _votes(columns: IntArray) -> Votes:
-    if not len(columns):
-        nothing = np.zeros(0, np.int64)
-        return Votes(nothing, nothing, nothing, np.zeros(0, np.bool_))
-    pair = columns[:, 0] * (columns[:, 1].max() + 1) + columns[:, 1]
-    _, group = np.unique(pair, return_inverse=True)
-    return Votes(columns[:, 0], group.astype(np.int64), columns[:, 2], columns[:, 4] > 0)
+def _per_item(position: IntArray, sets: IntArray) -> FloatArray:
+    return np.bincount(position, np.bitwise_count(sets)).astype(np.float64)
+
+
+def _replies(rows: IntArray) -> Replies:
+    _, item, word, seeds, cut, parsed, correct, _ = rows.T
+    known = bool((correct >= 0).all())
+    items, words, answered = _sets(item, word, seeds)
+    read, right = (_sets(item, word, np.where(to > 0, seeds, 0))[2] for to in (parsed, correct))
+    return Replies(items, words, answered, read, right if known else None, _sets(item, word, cut)[2])
+
+
+def _votes(rows: IntArray) -> Votes:
+    """One row per item and value: seeds of one value may lie in several sets."""
+    item, seeds, correct, said = rows[:, 1], rows[:, 3], rows[:, 6], rows[:, 7]
+    _, first, place = np.unique(item * (said.max() + 1) + said, return_index=True, return_inverse=True)
+    count = np.bincount(place, np.bitwise_count(seeds)).astype(np.int64)
+    return Votes(item[first], count, correct[first] > 0)
+
+
+def _sets(item: IntArray, word: IntArray, seeds: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The sets of seeds of rows of one item and word joined, in order of these."""
+    order = np.lexsort((word, item))
+    item, word, seeds = item[order], word[order], seeds[order]
+    first = np.ones(len(item), np.bool_)
+    first[1:] = (item[1:] != item[:-1]) | (word[1:] != word[:-1])
+    starts = np.flatnonzero(first)
+    joined = np.bitwise_or.reduceat(seeds, starts) if len(starts) else seeds
+    return item[starts], word[starts], joined
+
+
+def _places(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
+    """Where two (item, word) listings have the same: positions in each."""
+    words, code = np.unique(np.concatenate([one[1], other[1]]), return_inverse=True)
+    keys = np.concatenate([one[0], other[0]]) * len(words) + code
+    _, mine, theirs = np.intersect1d(keys[: len(one[0])], keys[len(one[0]) :], assume_unique=True, return_indices=True)
+    return mine, theirs
+
+
+def _count(sets: IntArray) -> int:
+    return int(np.bitwise_count(sets).sum())
+
+
+def _with(sets: IntArray, bit: int) -> int:
+    return int((sets >> bit & 1).sum())

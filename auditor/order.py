@@ -1,14 +1,16 @@
-"""Models in order under each parser: what is read decides who comes first. Pure."""
+"""Models in order: who comes first under each parser, and under each wrapper. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 from msgspec import structs
 
-from auditor.figures import Caveat, CellRow, ModelRow, OrderChangeRow
+from auditor.figures import Caveat, CellRow, ModelRow, OrderChangeRow, ReversalRow
+from auditor.measure import Measured, common
+from auditor.stats import best
 from auditor.stats.arrays import TIE
 
 Held = dict[tuple[str, str, str], dict[tuple[str, str], CellRow]]
@@ -124,3 +126,40 @@ def _label(row: ModelRow) -> str:
 def _few(names: Sequence[str]) -> str:
     rest = len(names) - 3
     return "; ".join(names[:3]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def reversals(measured: Measured, seed: int) -> list[ReversalRow]:
+    """The pairs of models of each arm that change places between wrappers, over the tasks and wrappers that all its
+    models have."""
+    return [
+        row for arm in dict.fromkeys(cell.key.arm for cell in measured.cells) for row in _reversals(measured, arm, seed)
+    ]
+
+
+def _reversals(measured: Measured, arm: str, seed: int) -> Iterator[ReversalRow]:
+    cells = {(c.key.model, c.key.task, c.key.wrapper): c for c in measured.cells if c.key.arm == arm}
+    models, asked, every = (list(dict.fromkeys(key[place] for key in cells)) for place in range(3))
+    tasks = [task for task in asked if all(any((m, task, name) in cells for name in every) for m in models)]
+    wrappers = [name for name in every if all((m, t, name) in cells for m in models for t in tasks)]
+    if len(models) < 2 or len(wrappers) < 2 or not tasks:
+        return
+    rates = [common([cells[m, task, w] for m in models for w in wrappers]) for task in tasks]
+    items = [one.correct.reshape(len(models), len(wrappers), -1) for one in rates if one and one.correct is not None]
+    if len(items) < len(tasks):
+        return
+    found = best.reversals(items, seed, clusters=[one.units for one in rates if one])
+    for pair in found.orders or ():
+        if pair.apparent:
+            yield ReversalRow(
+                arm=arm,
+                parser=measured.parser,
+                model_a=models[pair.first],
+                model_b=models[pair.second],
+                tasks=len(tasks),
+                items=sum(one.shape[2] for one in items),
+                ahead=tuple(wrappers[place] for place in pair.ahead),
+                behind=tuple(wrappers[place] for place in pair.behind),
+                surely_ahead=tuple(wrappers[place] for place in pair.surely_ahead),
+                surely_behind=tuple(wrappers[place] for place in pair.surely_behind),
+                certified=pair.certified,
+            )

@@ -383,6 +383,10 @@ class CellKey(Struct, frozen=True):
     arm: str
 
 
+SEEDS_A_WORD = 62
+"""How many seeds a set of seeds holds as the bits of a whole number."""
+
+
 class CellTotal(Struct, frozen=True):
     """One cell, whatever the parser: counts, mean tokens of answered generations, how many the limit cut."""
 

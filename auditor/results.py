@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,7 +12,7 @@ from auditor import reading
 from auditor.analysis import Reading, summarize
 from auditor.fields import ByField
 from auditor.figures import Caveat, Counts, ReplyExample, RunInfo, Summary
-from auditor.measure import GIVEN, measure
+from auditor.measure import GIVEN, measure, spreads
 from auditor.parsing import Reader, compare, is_correct
 from auditor.records import Contract, Outcome, Parser
 from auditor.report import html, tables
@@ -26,6 +25,8 @@ from auditor.study import FUNCTION
 
 PLAIN_TEXT = Contract(kind="text")
 """What a wrapper that no catalogue knows is read against."""
+ReasonRow = tuple[int, str, int, int]
+"""(cell, why replies gave no value, how many, the first of these generations)."""
 _EXAMPLES = 3
 """Real replies shown per reason."""
 
@@ -116,15 +117,14 @@ def _as_read(name: str) -> Caveat:
 
 
 def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[Caveat]) -> Report:
-    keys, totals, scored = store.cells(), store.totals(), store.given_cells()
+    keys, totals, scored, clusters = store.cells(), store.totals(), store.given_cells(), store.clusters()
     compared = _compared(store)
     ids = {name: store.parser(name, GIVEN) if name == GIVEN else store.parsers()[name] for name in names}
+    why = {name: store.reasons(id_) for name, id_ in ids.items()}
     readings = [
         Reading(
-            measure(name, keys, totals, store.tallies(id_), scored if name == GIVEN else {}),
-            store.reasons(id_),
-            store.matched(id_),
-            partial(store.split, id_),
+            measure(name, keys, totals, store.tallies(id_), scored if name == GIVEN else {}, clusters),
+            _counted(why[name]),
             {} if name == GIVEN else _by_field(store, id_, compared),
         )
         for name, id_ in ids.items()
@@ -135,12 +135,13 @@ def _report(store: Store, folder: Path, names: Sequence[str], caveats: Sequence[
         _counts(store),
         store.preflight(),
         readings,
-        store.spreads(),
         [*caveats, *why_missing],
         list(store.findings().values()),
         store.upstreams(),
+        spreads(store.spreads()),
+        store.groups(),
     )
-    return Report(summary, _examples(store, summary, ids), _shown(store), folder, outcomes(folder))
+    return Report(summary, _examples(store, why), _shown(store), folder, outcomes(folder))
 
 
 def _compared(store: Store) -> dict[int, Contract]:
@@ -178,17 +179,29 @@ def _counts(store: Store) -> Counts:
     return Counts(planned=max(int(store.meta("planned") or 0), counted["answered"] + counted["missing"]), **counted)
 
 
-def _examples(store: Store, summary: Summary, ids: dict[str, int]) -> tuple[ReplyExample, ...]:
-    totals: dict[tuple[str, str], int] = {}
-    for cell in summary.cells:
-        for reason, count in cell.reasons.items():
-            totals[cell.parser, reason] = totals.get((cell.parser, reason), 0) + count
-    return tuple(
-        ReplyExample(parser=parser, reason=reason, count=count, prompt=read_messages(sample.pop("messages")), **sample)
-        for (parser, reason), count in totals.items()
-        if reason != GIVEN
-        for sample in store.samples(ids[parser], reason, _EXAMPLES)
-    )
+def _counted(reasons: Sequence[ReasonRow]) -> dict[int, dict[str, int]]:
+    """Cell -> why replies gave no value, counted."""
+    found: dict[int, dict[str, int]] = {}
+    for cell, reason, count, _ in reasons:
+        found.setdefault(cell, {})[reason] = count
+    return found
+
+
+def _examples(store: Store, why: Mapping[str, Sequence[ReasonRow]]) -> tuple[ReplyExample, ...]:
+    """A few real replies per parser and reason, of different cells."""
+    examples = []
+    for parser, rows in why.items():
+        firsts: dict[str, list[tuple[int, int]]] = {}
+        for _, reason, count, first in rows:
+            if reason != GIVEN:
+                firsts.setdefault(reason, []).append((first, count))
+        for reason, found in firsts.items():
+            total = sum(count for _, count in found)
+            for first, _ in sorted(found)[:_EXAMPLES]:
+                sample = store.sample(first)
+                prompt = read_messages(sample.pop("messages"))
+                examples.append(ReplyExample(parser=parser, reason=reason, count=total, prompt=prompt, **sample))
+    return tuple(examples)
 
 
 def _shown(store: Store) -> dict[str, object]:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from auditor.records import SEEDS_A_WORD
+
 VERSION = 3
 
 MIGRATIONS: dict[int, str] = {
@@ -230,6 +232,10 @@ WHERE g.answered AND NOT EXISTS (SELECT 1 FROM outcome o WHERE o.parser = ?1 AND
 ORDER BY g.id LIMIT ?3
 """
 
+CLUSTERS = """
+SELECT id, min(id) OVER (PARTITION BY task, cluster) FROM item WHERE cluster IS NOT NULL
+"""
+
 TOTALS = """
 SELECT cell, sum(answered), sum(NOT answered), count(DISTINCT item),
     avg(CASE WHEN answered THEN prompt_tokens END), avg(CASE WHEN answered THEN completion_tokens END),
@@ -238,11 +244,15 @@ SELECT cell, sum(answered), sum(NOT answered), count(DISTINCT item),
 FROM generation GROUP BY cell ORDER BY cell
 """
 
-TALLIES = """
-SELECT g.cell, g.item, count(*), o.outcome = 'parsed' AS parsed, o.correct
+_BIT = f"((g.seed % {SEEDS_A_WORD} + {SEEDS_A_WORD}) % {SEEDS_A_WORD})"
+"""A seed's place in its set of seeds; `%` of a negative seed is negative."""
+_VALUE = "g.cell, g.item, parsed, said, right, word"
+TALLIES = f"""
+SELECT g.cell, g.item, (g.seed - {_BIT}) / {SEEDS_A_WORD} AS word, sum(1 << {_BIT}),
+    sum((g.finish_reason IS 'length') << {_BIT}), o.outcome = 'parsed' AS parsed, coalesce(o.correct, -1) AS right,
+    CASE WHEN o.outcome = 'parsed' THEN o.value END AS said
 FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id
-GROUP BY g.cell, g.item, parsed, CASE WHEN o.outcome = 'parsed' THEN o.value END, o.correct
-ORDER BY g.cell, g.item
+GROUP BY {_VALUE} ORDER BY {_VALUE}
 """
 
 VALUES = """
@@ -255,15 +265,9 @@ ANSWERED_BY = """
 SELECT 1 FROM cell c JOIN generation g ON g.cell = c.id AND g.answered WHERE c.model = ?1 LIMIT 1
 """
 
-BY_SEED = """
-SELECT g.cell, g.seed, count(*), sum(o.outcome = 'parsed'), sum(o.correct)
-FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id
-GROUP BY g.cell, g.seed ORDER BY g.cell, g.seed
-"""
-
 REASONS = """
 SELECT g.cell, CASE o.outcome WHEN 'ambiguous' THEN coalesce(o.reason, 'conflicting_answers') ELSE o.reason END AS why,
-    count(*)
+    count(*), min(g.id)
 FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id
 WHERE o.outcome <> 'parsed' GROUP BY g.cell, why ORDER BY g.cell, count(*) DESC, why
 """
@@ -274,22 +278,15 @@ WITH family AS (
     WHERE EXISTS (SELECT 1 FROM generation g WHERE g.cell = c.id) GROUP BY model, task, arm
 ),
 spread AS (
-    SELECT c.model, c.task, c.arm, g.item, g.seed,
-        min(g.prompt_tokens) AS low, max(g.prompt_tokens) AS high, avg(g.prompt_tokens) AS mean
+    SELECT min(c.id) AS cell, g.item AS item, g.seed AS seed,
+        max(g.prompt_tokens) - min(g.prompt_tokens) AS width, avg(g.prompt_tokens) AS mean
     FROM generation g JOIN cell c ON c.id = g.cell
     JOIN family f ON f.model = c.model AND f.task = c.task AND f.arm = c.arm
     WHERE g.answered AND g.prompt_tokens IS NOT NULL
-    GROUP BY c.model, c.task, c.arm, g.item, g.seed HAVING count(*) > 1 AND count(*) = f.wrappers
+    GROUP BY c.model, c.task, c.arm, g.item, g.seed
+    HAVING count(*) > 1 AND count(*) = f.wrappers AND max(g.prompt_tokens) > 0
 )
-"""
-
-MATCHED = f"""{SPREADS}
-SELECT g.cell, count(*), sum(o.outcome = 'parsed'), sum(o.correct)
-FROM generation g JOIN cell c ON c.id = g.cell
-JOIN spread s ON s.model = c.model AND s.task = c.task AND s.arm = c.arm AND s.item = g.item AND s.seed = g.seed
-JOIN outcome o ON o.parser = ?1 AND o.generation = g.id
-WHERE (s.high - s.low) <= 0.05 * s.mean * (1 + 1e-12)
-GROUP BY g.cell
+SELECT cell, item, seed, width / mean FROM spread
 """
 
 COUNTS = """
@@ -312,37 +309,16 @@ SELECT a.started FROM attempt a JOIN generation g ON g.id = a.generation JOIN ce
 WHERE c.model = ?1 AND a.fault IS NULL ORDER BY a.rowid DESC LIMIT 500
 """
 
-SPLIT = """
-WITH pair AS (
-    SELECT max(CASE WHEN g.cell = ?2 THEN o.outcome = 'parsed' END) AS f_parsed,
-        max(CASE WHEN g.cell = ?2 THEN o.correct END) AS f_correct,
-        max(CASE WHEN g.cell = ?2 THEN g.finish_reason IS 'length' END) AS f_cut,
-        max(CASE WHEN g.cell = ?3 THEN o.outcome = 'parsed' END) AS g_parsed,
-        max(CASE WHEN g.cell = ?3 THEN o.correct END) AS g_correct,
-        max(CASE WHEN g.cell = ?3 THEN g.finish_reason IS 'length' END) AS g_cut
-    FROM generation g JOIN outcome o ON o.parser = ?1 AND o.generation = g.id
-    WHERE g.cell IN (?2, ?3) GROUP BY g.item, g.seed HAVING count(*) = 1 + (?2 <> ?3)
-)
-SELECT count(*), total((f_parsed AND g_parsed) * (f_correct - g_correct)),
-    total((f_parsed AND NOT g_parsed) * f_correct * g_cut) - total((g_parsed AND NOT f_parsed) * g_correct * f_cut),
-    total((f_parsed AND NOT g_parsed) * f_correct * NOT g_cut)
-        - total((g_parsed AND NOT f_parsed) * g_correct * NOT f_cut)
-FROM pair
-"""
-
 UPSTREAMS = """
 SELECT c.model, a.server, g.provider, g.model_returned, g.system_fingerprint, count(*)
 FROM generation g JOIN cell c ON c.id = g.cell JOIN attempt a ON a.generation = g.id AND a.fault IS NULL
 WHERE g.answered GROUP BY 1, 2, 3, 4, 5 ORDER BY 6 DESC
 """
 
-SAMPLES = """
+SAMPLE = """
 SELECT c.model, c.task, i.item, c.wrapper, g.seed, p.messages, g.text, i.gold, g.finish_reason
-FROM outcome o JOIN generation g ON g.id = o.generation JOIN cell c ON c.id = g.cell JOIN item i ON i.id = g.item
-LEFT JOIN prompt p ON p.digest = g.prompt
-WHERE o.parser = :parser AND o.outcome <> 'parsed'
-    AND coalesce(o.reason, 'conflicting_answers') = :reason
-GROUP BY c.wrapper, c.model, c.task HAVING g.id = min(g.id) ORDER BY g.id LIMIT :most
+FROM generation g JOIN cell c ON c.id = g.cell JOIN item i ON i.id = g.item LEFT JOIN prompt p ON p.digest = g.prompt
+WHERE g.id = ?1
 """
 
 ROWS = """

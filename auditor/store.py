@@ -64,6 +64,9 @@ class Store:
             if writable:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
+            # aggregates go through the whole file in the order of ids: 2 MB of cache would fetch pages again and again
+            self._db.execute("PRAGMA cache_size = -65536")
+            self._db.execute("PRAGMA mmap_size = 268435456")
             self._migrate(writable)
         except sqlite3.DatabaseError as error:
             raise FileError(self.path, f"not a readable run: {error}") from error
@@ -178,6 +181,14 @@ class Store:
         decoder = msgspec.json.Decoder(AnswerSpace)
         rows = self._db.execute("SELECT DISTINCT task, space FROM item")
         return [(task, decoder.decode(space)) for task, space in rows]
+
+    def clusters(self) -> dict[int, int]:
+        """Item -> its cluster (a shared passage), where it has one; a cluster is named by its first item."""
+        return dict(self._db.execute(sql.CLUSTERS))
+
+    def groups(self) -> dict[int, str]:
+        """Item -> its group in its task (a subject), where it has one."""
+        return dict(self._db.execute("SELECT id, subject FROM item WHERE subject IS NOT NULL"))
 
     def items_of(self, tasks: Iterable[str]) -> set[int]:
         """The item ids of some tasks."""
@@ -427,39 +438,30 @@ class Store:
         """Cell id -> counts and mean tokens."""
         return {row[0]: CellTotal(*row) for row in self._db.execute(sql.TOTALS)}
 
-    def tallies(self, parser: int) -> list[tuple[int, int, int, int, int | None]]:
-        """Rows (cell, item, count, parsed, correct): generations of one cell and item that were given one value.
+    def tallies(self, parser: int) -> Iterator[tuple[int, int, int, int, int, int, int, str | None]]:
+        """Rows (cell, item, word, seeds, cut, parsed, correct, value), in order of cells: generations of one cell and
+        item with one value. Bit b of `seeds` is seed SEEDS_A_WORD * word + b, `cut` are those that the limit ended.
 
-        Unparseable and ambiguous are one value; `correct` is None without gold.
+        Unparseable and ambiguous are one value, None; `correct` is -1 without gold.
         """
-        return self._db.execute(sql.TALLIES, (parser,)).fetchall()
+        return self._db.execute(sql.TALLIES, (parser,))
 
     def values(self, parser: int, cell: int) -> list[tuple[int, str | None, int]]:
         """Rows (item, value, count) of one cell; the value is None where there is none or more than one."""
         return self._db.execute(sql.VALUES, (parser, cell)).fetchall()
 
-    def reasons(self, parser: int) -> dict[int, dict[str, int]]:
-        """Cell id -> why replies gave no value, counted, most frequent first."""
-        found: dict[int, dict[str, int]] = {}
-        for cell, reason, count in self._db.execute(sql.REASONS, (parser,)):
-            found.setdefault(cell, {})[reason] = count
-        return found
+    def reasons(self, parser: int) -> list[tuple[int, str, int, int]]:
+        """Rows (cell, why replies gave no value, how many, the first of these generations), most frequent first."""
+        return self._db.execute(sql.REASONS, (parser,)).fetchall()
 
     def given_cells(self) -> dict[int, tuple[int | None, float, float | None]]:
         """Cell id -> (n, accuracy, parseability) of an imported table."""
         return {row[0]: (row[1], row[2], row[3]) for row in self._db.execute("SELECT * FROM given_cell")}
 
-    def spreads(self) -> list[tuple[float, float, float]]:
-        """(min, max, mean) prompt tokens over wrappers, per (model, task, arm, item, seed) with all its wrappers."""
-        return self._db.execute(f"{sql.SPREADS} SELECT low, high, mean FROM spread").fetchall()
-
-    def matched(self, parser: int) -> dict[int, tuple[int, int, int | None]]:
-        """Cell id -> (n, parsed, correct) over generations whose token spread is at most 5 %."""
-        return {row[0]: (row[1], row[2], row[3]) for row in self._db.execute(sql.MATCHED, (parser,))}
-
-    def by_seed(self, parser: int) -> list[tuple[int, int, int, int, int | None]]:
-        """Rows (cell, seed, n, parsed, correct) of one parser."""
-        return self._db.execute(sql.BY_SEED, (parser,)).fetchall()
+    def spreads(self) -> Iterator[tuple[int, int, int, float]]:
+        """Rows (first cell, item, seed, (max - min) / mean of prompt tokens over wrappers) of each (model, task, arm,
+        item, seed) that has all its wrappers and their tokens."""
+        return self._db.execute(sql.SPREADS)
 
     def counts(self) -> dict[str, Any]:
         """Totals over the run: answered, missing, attempts, retries, tokens, cost."""
@@ -467,21 +469,14 @@ class Store:
         names = [column[0] for column in cursor.description]
         return dict(zip(names, cursor.fetchone(), strict=True))
 
-    def split(self, parser: int, best: int, worst: int) -> tuple[int, float, float, float]:
-        """Two cells on the items and seeds that both answered: how many, and the sums of correct minus correct over
-        those where both were parsed, where only one was and the limit cut the other, where it did not."""
-        row = self._db.execute(sql.SPLIT, (parser, best, worst)).fetchone()
-        return row[0], row[1], row[2], row[3]
-
     def upstreams(self) -> list[tuple[str, str, str | None, str | None, str | None, int]]:
         """(model, server, provider, model returned, fingerprint, replies), most frequent first."""
         return self._db.execute(sql.UPSTREAMS).fetchall()
 
-    def samples(self, parser: int, reason: str, most: int) -> list[dict[str, Any]]:
-        """A few generations that a parser gave this reason, spread over the run."""
-        cursor = self._db.execute(sql.SAMPLES, {"parser": parser, "reason": reason, "most": most})
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    def sample(self, generation: int) -> dict[str, Any]:
+        """One generation as an example shows it."""
+        cursor = self._db.execute(sql.SAMPLE, (generation,))
+        return dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
 
     def faults(self) -> list[tuple[str, int]]:
         """Why generations are missing, counted."""

@@ -182,13 +182,17 @@ def realistic() -> Summary:
         sensitivity=tuple(by_task),
         models=tuple(models),
         regression=(
-            RegressionRow("strict", "ok", 30, 0.512, 0.031, 21, 1e-9, 0.82, 0.825, 0.377),
-            RegressionRow("paper", "ok", 30, 0.498, 0.04, 21, 2e-8, 0.79, 0.811, 0.372),
-            RegressionRow("normalized", "parseability does not vary enough to fit a slope", 30, pearson_r=0.41),
+            RegressionRow("strict", "none", "ok", 30, 0.512, 0.031, 21, 1e-9, 0.82, 0.825, 0.377),
+            RegressionRow("paper", "none", "ok", 30, 0.498, 0.04, 21, 2e-8, 0.79, 0.811, 0.372),
+            RegressionRow("normalized", "none", "parseability does not vary enough to fit a slope", 30, pearson_r=0.41),
         ),
-        wins=tuple(WinsRow(p, w, n) for p in PARSERS for w, n in zip(WRAPPERS, (4.5, 0.0, 0.5, 1.0, 0.0), strict=True)),
-        seed_disagreement=tuple(SeedDisagreementRow(p, 0.423, 5994) for p in PARSERS),
-        majority_vote=tuple(MajorityVoteRow(p, -0.008, 0.121, 30) for p in PARSERS),
+        wins=tuple(
+            WinsRow(p, "none", w, n, 6)
+            for p in PARSERS
+            for w, n in zip(WRAPPERS, (4.5, 0.0, 0.5, 1.0, 0.0), strict=True)
+        ),
+        seed_disagreement=tuple(SeedDisagreementRow(p, "none", 0.423, 5994) for p in PARSERS),
+        majority_vote=tuple(MajorityVoteRow(p, "none", -0.008, 0.121, 30) for p in PARSERS),
         token_spread=TokenSpread(0.041, 0.612, 5994, 0.268),
         rankings=tuple(rankings(cells)),
         warnings=(
@@ -421,10 +425,10 @@ def degenerate() -> Summary:
         ),
         sensitivity=(SensitivityRow("m", "t", "none", "given", ("w",), None, None, None, None, None, None, (), ()),),
         models=(ModelRow("m", "none", "given", 0, None, None, None, None, None, None),),
-        regression=(RegressionRow("given", "there are fewer than three cells", 0),),
+        regression=(RegressionRow("given", "none", "there are fewer than three cells", 0),),
         wins=(),
-        seed_disagreement=(SeedDisagreementRow("given", None, 0),),
-        majority_vote=(MajorityVoteRow("given", None, None, 0),),
+        seed_disagreement=(SeedDisagreementRow("given", "none", None, 0),),
+        majority_vote=(MajorityVoteRow("given", "none", None, None, 0),),
         token_spread=TokenSpread(None, None, 0, None),
         rankings=(),
         warnings=(

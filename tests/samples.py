@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from auditor.measure import TallyRow
 from auditor.records import AnswerSpace, Attempt, Fault, Generation, Item, Message, Reply, Request
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -29,6 +30,20 @@ def micro_rows() -> list[dict[str, object]]:
         for wrapper, (parsed, correct) in wrappers.items()
         for i in range(4)
     ]  # fmt: skip
+
+
+def tallies(*rows: tuple[int, int, int, int, int | None], cut: frozenset[int] = frozenset()) -> list[TallyRow]:
+    """Rows (cell, item, how many, parsed, correct or None) as the journal tells them: each takes the next seeds of its
+    cell and item. The seeds of rows number `cut` ended at the token limit."""
+    used: dict[tuple[int, int], int] = {}
+    told: list[TallyRow] = []
+    for place, (cell, item_, count, parsed, correct) in enumerate(rows):
+        first = used.get((cell, item_), 0)
+        used[cell, item_] = first + count
+        seeds = sum(1 << seed for seed in range(first, first + count))
+        right, value = -1 if correct is None else correct, f"value {place}" if parsed else None
+        told.append((cell, item_, 0, seeds, seeds if place in cut else 0, parsed, right, value))
+    return told
 
 
 def item(id_: str = "q1", gold: str | None = "B", space: AnswerSpace = LETTERS) -> Item:

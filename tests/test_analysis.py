@@ -5,30 +5,29 @@ from __future__ import annotations
 import json
 
 import pytest
-from samples import MICRO, SHARED
+from samples import MICRO, SHARED, tallies
 
-from auditor.analysis import Reading, Split, summarize
+from auditor.analysis import Reading, summarize
 from auditor.figures import Counts, RunInfo, Summary
-from auditor.measure import GIVEN, TallyRow, measure
+from auditor.measure import GIVEN, measure, spreads
 from auditor.records import Adaptation, Canary, CellKey, CellTotal, Findings
 
 RUN = RunInfo("micro", "2026-01-01", "0", "", 0)
 COUNTS = Counts(48, 48, 0, 0, 0, 0, 0)
 
 
-def micro(parser: str = "strict", seeds: int = 1, split: Split = lambda best, worst: (0, 0.0, 0.0, 0.0)) -> Summary:
+def micro(parser: str = "strict", seeds: int = 1, cut: frozenset[int] = frozenset()) -> Summary:
     """The worked example, each generation repeated over seeds."""
     keys: dict[int, CellKey] = {}
-    tallies: list[TallyRow] = []
+    rows: list[tuple[int, int, int, int, int]] = []
     for (model, task), wrappers in MICRO.items():
         for wrapper, (parsed, correct) in wrappers.items():
             keys[len(keys) + 1] = CellKey(model, task, wrapper, "none")
             first = 4 if task == "t1" else 0
-            tallies += [(len(keys), first + i, seeds, int(parsed[i]), int(correct[i])) for i in range(4)]
+            rows += [(len(keys), first + i, seeds, int(parsed[i]), int(correct[i])) for i in range(4)]
     given = 4 * seeds if parser == GIVEN else 0
     totals = {id_: CellTotal(id_, 4 * seeds, 0, 4, None, None, None, given) for id_ in keys}
-    reading = Reading(measure(parser, keys, totals, tallies, {}), {}, {}, split)
-    return summarize(RUN, COUNTS, [], [reading], [], [])
+    return summarize(RUN, COUNTS, [], [Reading(measure(parser, keys, totals, tallies(*rows, cut=cut), {}))], [])
 
 
 EXPECTED = {
@@ -109,8 +108,8 @@ def test_votes_share_ties_and_count_unparseable_as_a_value() -> None:
     scores one half."""
     keys = {1: CellKey("m", "t", "a", "none"), 2: CellKey("m", "t", "b", "none")}
     totals = {1: CellTotal(1, 3, 0, 1, None, None, None, 0), 2: CellTotal(2, 2, 0, 1, None, None, None, 0)}
-    tallies: list[TallyRow] = [(1, 1, 1, 1, 1), (1, 1, 2, 0, 0), (2, 1, 1, 1, 1), (2, 1, 1, 1, 0)]
-    summary = summarize(RUN, COUNTS, [], [Reading(measure("strict", keys, totals, tallies, {}), {}, {})], [], [])
+    rows = tallies((1, 1, 1, 1, 1), (1, 1, 2, 0, 0), (2, 1, 1, 1, 1), (2, 1, 1, 1, 0))
+    summary = summarize(RUN, COUNTS, [], [Reading(measure("strict", keys, totals, rows, {}))], [])
     assert [cell.majority_vote_accuracy for cell in summary.cells] == [0.0, 0.5]
     assert summary.majority_vote[0].mean_change == pytest.approx(-1 / 6)
     assert summary.majority_vote[0].largest_change == pytest.approx(1 / 3)
@@ -128,8 +127,8 @@ def test_values_of_several_seeds_scored_elsewhere_cannot_vote() -> None:
 def lone(accuracy_known: bool = True, wrappers: int = 1, missing: int = 0) -> Summary:
     keys = {i: CellKey("m", "t", f"w{i}", "none") for i in range(1, wrappers + 1)}
     totals = {i: CellTotal(i, 2, missing, 2, None, None, None, 0) for i in keys}
-    tallies: list[TallyRow] = [(i, item, 1, 1, 1 if accuracy_known else None) for i in keys for item in (1, 2)]
-    return summarize(RUN, COUNTS, [], [Reading(measure("strict", keys, totals, tallies, {}), {}, {})], [], [])
+    rows = tallies(*((i, item, 1, 1, 1 if accuracy_known else None) for i in keys for item in (1, 2)))
+    return summarize(RUN, COUNTS, [], [Reading(measure("strict", keys, totals, rows, {}))], [])
 
 
 def reasons(summary: Summary) -> dict[str, tuple[str, ...]]:
@@ -181,8 +180,8 @@ def ranged(wrappers: dict[str, str]) -> Summary:
     """Model -> its wrappers, a letter each."""
     keys = dict(enumerate((CellKey(model, "t", name, "none") for model in wrappers for name in wrappers[model]), 1))
     totals = {i: CellTotal(i, 1, 0, 1, None, None, None, 0) for i in keys}
-    reading = Reading(measure("strict", keys, totals, [(i, 1, 1, 1, 1) for i in keys], {}), {}, {})
-    return summarize(RUN, COUNTS, [], [reading], [], [])
+    reading = Reading(measure("strict", keys, totals, tallies(*((i, 1, 1, 1, 1) for i in keys)), {}))
+    return summarize(RUN, COUNTS, [], [reading], [])
 
 
 def test_evidence_of_the_worked_example() -> None:
@@ -205,28 +204,23 @@ def test_evidence_of_the_worked_example() -> None:
 # Format and content --------------------------------------------------------------------------------------------
 
 
-def split(best: int, worst: int) -> tuple[int, float, float, float]:
-    """What the journal says of the worked example's cells, written out for the pairs that are compared."""
-    return {(3, 1): (4, 2.0, 0.0, 0.0), (6, 5): (4, 0.0, 0.5, 1.5), (9, 7): (4, 1.0, 0.0, 0.0),
-            (11, 10): (4, 1.0, 0.0, 0.0)}[best, worst]  # fmt: skip
-
-
 def test_the_parts_of_the_worked_example() -> None:
     """Of the first best and the first worst wrapper, in their order; together they are the range."""
-    rows = {(row.model, row.task): row for row in micro(split=split).sensitivity}
+    # of json's two unread replies on items of t1 that xml has right, the limit cut one
+    rows = {(row.model, row.task): row for row in micro(cut=frozenset({18})).sensitivity}
     assert {key: (row.content_part, row.format_part) for key, row in rows.items()} == {
         ("m0", "t0"): (0.5, 0.0),
         ("m0", "t1"): (0.0, 0.5),
         ("m1", "t0"): (0.25, 0.0),
         ("m1", "t1"): (0.25, 0.0),
     }
-    assert (rows["m0", "t1"].format_truncated, rows["m0", "t1"].format_noncompliant) == (0.125, 0.375)
+    assert (rows["m0", "t1"].format_truncated, rows["m0", "t1"].format_noncompliant) == (0.25, 0.25)
     assert all((row.content_part or 0) + (row.format_part or 0) == row.fsi for row in rows.values())
 
 
 def test_without_pairs_there_are_no_parts() -> None:
     """Where no item was answered by both, and where there is no range, the parts are not known."""
-    for row in (*micro().sensitivity, *lone(accuracy_known=False, wrappers=2).sensitivity, *lone().sensitivity):
+    for row in (*lone(accuracy_known=False, wrappers=2).sensitivity, *lone().sensitivity):
         assert (row.content_part, row.format_part, row.format_truncated, row.format_noncompliant) == (None,) * 4
 
 
@@ -249,15 +243,15 @@ def enforced(missing: int = 0) -> Summary:
     """Two wrappers, free and held to a grammar, on two items."""
     keys = dict(enumerate((CellKey("m", "t", name, arm) for arm in ("none", "grammar") for name in "ab"), 1))
     totals = {i: CellTotal(i, 2, missing, 2, None, None, None, 0) for i in keys}
-    tallies: list[TallyRow] = [(i, item, 1, int(i > 2), int(i > 2)) for i in keys for item in (1, 2)]
-    reading = Reading(measure("strict", keys, totals, tallies, {}), {}, {})
+    rows = tallies(*((i, item, 1, int(i > 2), int(i > 2)) for i in keys for item in (1, 2)))
+    reading = Reading(measure("strict", keys, totals, rows, {}))
     upstreams = [
         ("m", "http://one/v1", "p", "m-1", "f1", 3),
         ("m", "http://one/v1", "p", "m-2", "f2", 4),
         ("m", "http://one/v1", None, None, None, 1),
         ("x", "http://one/v1", "q", "", "", 9),
     ]
-    return summarize(RUN, COUNTS, [], [reading], [], [], [FOUND], upstreams)
+    return summarize(RUN, COUNTS, [], [reading], [], [FOUND], upstreams)
 
 
 def test_the_summary_has_a_row_for_each_enforced_arm() -> None:
@@ -306,8 +300,8 @@ def test_an_empty_matched_subset_has_a_reason() -> None:
     """Token counts are known, but no item is within 5 %: null, and said why."""
     keys = {i: CellKey("m", "t", f"w{i}", "none") for i in (1, 2)}
     totals = {i: CellTotal(i, 2, 0, 2, 50.0 * i, 3.0, 0, 0) for i in keys}
-    tallies: list[TallyRow] = [(i, item, 1, 1, 1) for i in keys for item in (1, 2)]
-    found = Reading(measure("strict", keys, totals, tallies, {}), {}, {})
-    summary = summarize(RUN, COUNTS, [], [found], [(50, 100, 75.0)] * 2, [])
+    rows = tallies(*((i, item, 1, 1, 1) for i in keys for item in (1, 2)))
+    found = Reading(measure("strict", keys, totals, rows, {}))
+    summary = summarize(RUN, COUNTS, [], [found], [], spreads=spreads([(1, item, 0, 2 / 3) for item in (1, 2)]))
     assert (summary.sensitivity[0].fsi_matched, summary.token_spread.fsi_matched) == (None, None)
     assert "token_spread.fsi_matched" in reasons(summary)["no_matched"]

@@ -19,14 +19,14 @@ STAGES = frozenset(
     | {"probing", "lanes", "journal", "store", "stored", "rows", "report", "progress", "prepare", "audit", "gating"}
     | {"evidence", "labels", "reading", "extractor", "extractor_child", "lm_eval"}
     | {"folders", "results", "border", "checking", "listing", "serving", "options", "fields", "order", "ranges"}
-    | {"tally"}
+    | {"tally", "across", "gaps", "comparisons", "groups"}
 )
 ANYTHING = STAGES | {"auditor"}
 
 ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "errors": set(),
     "records": set(),
-    "sql": set(),
+    "sql": {"records"},
     "lm_eval": {"errors", "records"},
     "catalogue": {"auditor", "errors", "lm_eval", "records"},
     "extractor_child": set(),
@@ -44,10 +44,15 @@ ALLOWED: dict[str, frozenset[str] | set[str]] = {
     "stats": {"stats"},
     "measure": {"records"},
     "evidence": {"figures", "measure", "stats"},
-    "analysis": {"arms", "evidence", "fields", "figures", "measure", "order", "ranges", "records", "stats"},
+    "across": {"figures", "measure", "stats"},
+    "gaps": {"figures", "stats"},
+    "comparisons": {"figures", "measure", "stats"},
+    "groups": {"figures", "measure", "stats"},
+    "analysis": {"across", "arms", "comparisons", "evidence", "fields", "figures", "gaps", "groups", "measure", "order"}
+    | {"ranges", "records", "stats"},
     "arms": {"figures", "measure", "records", "stats"},
     "fields": {"figures", "measure", "stats"},
-    "order": {"figures", "stats"},
+    "order": {"figures", "measure", "stats"},
     "ranges": {"figures", "stats"},
     "verdict": {"figures"},
     "tasks": {"tasks", "records", "errors"},

@@ -7,10 +7,11 @@ import dataclasses
 import msgspec
 import numpy as np
 import pytest
+from samples import tallies
 from scipy import stats
 
 from auditor.arms import caveats, enforcement, label
-from auditor.measure import Measured, TallyRow, measure
+from auditor.measure import Measured, measure
 from auditor.records import Canary, CellKey, CellTotal, Enforcement, Findings, Verdict
 
 Rates = dict[tuple[str, str, str], tuple[str, str]]
@@ -18,18 +19,18 @@ Rates = dict[tuple[str, str, str], tuple[str, str]]
 
 
 def measured(rates: Rates, gold: bool = True) -> Measured:
-    keys, tallies, totals = {}, [], {}
+    keys, rows, totals = {}, [], {}
     tasks = list(dict.fromkeys(task for task, _, _ in rates))
     for id_, ((task, wrapper, arm), (parsed, correct)) in enumerate(rates.items(), 1):
         keys[id_] = CellKey("m", task, wrapper, arm)
-        read: list[TallyRow] = [
+        read = [
             (id_, 100 * tasks.index(task) + i, 1, int(digit), int(correct[i]) if gold else None)
             for i, digit in enumerate(parsed)
             if digit != "-"
         ]
         totals[id_] = CellTotal(id_, len(read), parsed.count("-"), len(read), None, None, None, 0)
-        tallies += read
-    return measure("strict", keys, totals, tallies, {})
+        rows += read
+    return measure("strict", keys, totals, tallies(*rows), {})
 
 
 def canary(enforce: Enforcement, verdict: Verdict, said: str = "told", server: str = "s", model: str = "m") -> Findings:
@@ -161,7 +162,7 @@ def test_each_model_is_compared_with_itself() -> None:
         dataclasses.replace(cell, key=key) if key.arm == "none" else cell
         for cell, key in zip(one.cells, other, strict=True)
     )
-    (row,) = enforcement(Measured(one.parser, cells, one.votes), [])
+    (row,) = enforcement(Measured(one.parser, cells), [])
     assert (row.model, row.n_without) == ("m", 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -9,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from loopback import Answer, Loopback
-from samples import write_jsonl
+from samples import tallies, write_jsonl
 from simulated import CASES, reply
 
 from auditor import gating
 from auditor.errors import UsageError
-from auditor.measure import Cell, Measured, Votes
-from auditor.records import CellKey
+from auditor.measure import Cell, Measured, measure
+from auditor.records import CellKey, CellTotal
 from auditor.report import judgement
 from auditor.study import Study
 from auditor.verdict import Finding, Measure, Rules, Verdict
@@ -138,31 +139,40 @@ def test_accuracy_needs_answers(tmp_path: Path) -> None:
         gating.gate(study("http://127.0.0.1:9/v1", cases), Rules(min_accuracy=0.5))
 
 
-def cell(wrapper: str, correct: list[float], seeds: int = 1, id_: int = 1) -> Cell:
-    rates = np.array(correct)
+def cell(wrapper: str, correct: list[float], seeds: int = 1, id_: int = 1, passage: int = 1) -> Cell:
+    """Every `passage` items share one."""
+    rates, ids = np.array(correct), np.arange(len(correct))
     n = len(rates) * seeds
     return Cell(
-        id_, CellKey("m", "t", wrapper, "none"), n, 0, n, float(rates.sum() * seeds), np.arange(len(rates)),
-        np.ones(len(rates)), rates,
+        id_, CellKey("m", "t", wrapper, "none"), n, 0, n, float(rates.sum() * seeds), ids, np.ones(len(rates)), rates,
+        ids - ids % passage,
     )  # fmt: skip
 
 
 def measured(*cells: Cell) -> Measured:
-    nothing = np.zeros(0, np.int64)
-    return Measured("strict", cells, Votes(nothing, nothing, nothing, np.zeros(0, bool)))
+    return Measured("strict", cells)
 
 
 def test_bounds_are_over_items_with_seeds_averaged_first() -> None:
     """Five seeds of ten items are ten units: the bound of 10 of 10 is 0.05 ** (1 / 10), not of 50 of 50."""
-    found = {m.name: m for m in gating.measures(measured(cell("a", [1.0] * 10, seeds=5)), [])}
+    found = {m.name: m for m in gating.measures(measured(cell("a", [1.0] * 10, seeds=5)))}
     assert found["accuracy"].low == pytest.approx(0.05 ** (1 / 10))
     assert (found["accuracy"].n, found["accuracy"].items) == (50, 10)
 
 
+def test_bounds_are_over_passages_where_items_share_them() -> None:
+    """Twenty items in passages of five prove what four items prove: 0.05 ** (1 / 4)."""
+    found = {m.name: m for m in gating.measures(measured(cell("a", [1.0] * 20, passage=5)))}
+    assert found["accuracy"].low == pytest.approx(0.05 ** (1 / 4))
+    assert (found["accuracy"].n, found["accuracy"].items) == (20, 20)
+
+
 def test_single_seeds_stand_beside_the_value() -> None:
     """Seed 0 got 4 of 4, seed 1 got 2 of 4."""
-    rows = [(1, 0, 4, 4, 4), (1, 1, 4, 4, 2)]
-    found = {m.name: m for m in gating.measures(measured(cell("a", [1, 1, 0.5, 0.5], seeds=2)), rows)}
+    split = [(1, i, 1, 1, right) for i in (3, 4) for right in (1, 0)]
+    rows, keys = tallies((1, 1, 2, 1, 1), (1, 2, 2, 1, 1), *split), {1: CellKey("m", "t", "a", "none")}
+    totals = {1: CellTotal(1, 8, 0, 4, None, None, None, 0)}
+    found = {m.name: m for m in gating.measures(measure("strict", keys, totals, rows, {}))}
     assert found["accuracy"].seeds == (0.5, 1.0)
     assert found["parseability"].seeds == (1.0, 1.0)
 
@@ -170,9 +180,7 @@ def test_single_seeds_stand_beside_the_value() -> None:
 def test_fsi_bounds_count_missing_both_ways() -> None:
     """Worst and best case of a range: each wrapper's missing ones failed or succeeded."""
     one, two = cell("a", [1, 1, 1, 0]), cell("b", [1, 0, 0, 0], id_=2)
-    lost = Cell(*[getattr(two, f) for f in ("id", "key", "n")], 1, *[getattr(two, f) for f in ("parsed", "correct")],
-                two.items, two.item_parsed, two.item_correct)  # fmt: skip
-    fsi = gating.measures(measured(one, lost), [])[-1]
+    fsi = gating.measures(measured(one, dataclasses.replace(two, missing=1)))[-1]
     assert (fsi.value, fsi.missing) == (0.5, 1)
     assert (fsi.worst, fsi.best) == pytest.approx((0.75 - 2 / 5, 0.75 - 1 / 5))
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
 import pytest
+from samples import MICRO, tallies
 
 from auditor import order
 from auditor.analysis import Reading, summarize
-from auditor.figures import CellRow, Counts, ModelRow, OrderChangeRow, RunInfo
-from auditor.measure import TallyRow, measure
+from auditor.figures import CellRow, Counts, ModelRow, OrderChangeRow, ReversalRow, RunInfo
+from auditor.measure import Measured, measure
 from auditor.records import CellKey, CellTotal
 
 Rates = dict[tuple[str, str, str, str], tuple[float | None, float | None]]
@@ -140,14 +144,13 @@ def test_the_summary_holds_it_all() -> None:
     """Two items each: strict reads one reply of a and none of b; normalized one of a and both of b, all right."""
     keys = {1: CellKey("a", "t", "w", "none"), 2: CellKey("b", "t", "w", "none")}
     totals = {i: CellTotal(i, 2, 0, 2, None, None, None, 0) for i in keys}
-    strict: list[TallyRow] = [(1, 1, 1, 1, 1), (1, 2, 1, 0, 0), (2, 1, 1, 0, 0), (2, 2, 1, 0, 0)]
-    loose: list[TallyRow] = [(1, 1, 1, 1, 1), (1, 2, 1, 0, 0), (2, 1, 1, 1, 1), (2, 2, 1, 1, 1)]
+    strict = tallies((1, 1, 1, 1, 1), (1, 2, 1, 0, 0), (2, 1, 1, 0, 0), (2, 2, 1, 0, 0))
+    loose = tallies((1, 1, 1, 1, 1), (1, 2, 1, 0, 0), (2, 1, 1, 1, 1), (2, 2, 1, 1, 1))
     readings = [
-        Reading(measure(name, keys, totals, tallies, {}), {}, {})
-        for name, tallies in (("strict", strict), ("normalized", loose))
+        Reading(measure(name, keys, totals, rows, {})) for name, rows in (("strict", strict), ("normalized", loose))
     ]
     run, counts = RunInfo("r", "2026-01-01", "0", "", 0), Counts(4, 4, 0, 0, 0, 0, 0)
-    summary = summarize(run, counts, [], readings, [], [])
+    summary = summarize(run, counts, [], readings, [])
     assert [(row.parser, row.model, row.accuracy, row.parseability, row.rank) for row in summary.models] == [
         ("strict", "a", 0.5, 0.5, 1),
         ("strict", "b", 0.0, 0.0, 2),
@@ -156,3 +159,131 @@ def test_the_summary_holds_it_all() -> None:
     ]
     (row,) = summary.order_changes
     assert (row.model_a, row.model_b, row.accuracies_a, row.accuracies_b) == ("a", "b", (0.5, 0.0), (0.5, 1.0))
+
+
+# Between wrappers ----------------------------------------------------------------------------------------------
+
+Right = Mapping[tuple[str, str, str, str], str]
+"""(model, task, wrapper, arm) -> what is right, a digit an item: "-" where it lacks, "?" without gold."""
+
+
+def measured(told: Right, passage: int = 1) -> Measured:
+    """Every `passage` items of a task share one."""
+    keys = {id_: CellKey(*key) for id_, key in enumerate(told, 1)}
+    tasks = sorted({key.task for key in keys.values()})
+    answers: list[tuple[int, int, int, int, int | None]] = [
+        (id_, 1000 * tasks.index(key.task) + i, 1, 1, None if digit == "?" else int(digit))
+        for (id_, key), digits in zip(keys.items(), told.values(), strict=True)
+        for i, digit in enumerate(digits)
+        if digit != "-"
+    ]
+    totals = {id_: CellTotal(id_, 1, 0, 1, None, None, None, 0) for id_ in keys}
+    clusters = {item: item - item % passage for _, item, *_ in answers}
+    return measure("strict", keys, totals, tallies(*answers), {}, clusters)
+
+
+def reversals(told: Right, passage: int = 1) -> list[ReversalRow]:
+    return order.reversals(measured(told, passage), 0)
+
+
+WORKED = {
+    (*family, wrapper, "none"): correct
+    for family, wrappers in MICRO.items()
+    for wrapper, (_, correct) in wrappers.items()
+}
+
+
+def test_the_worked_example_has_an_apparent_reversal() -> None:
+    """In t1 m0 is ahead under plain with 1/2 to 1/4 and behind under json with 1/4 to 1/2. Over both tasks m0 has 3/8,
+    1/4 and 3/4, m1 1/4, 3/8 and 1/2: the same. Four items a task make nothing sure."""
+    ahead_and_behind = (("plain", "xml"), ("json",), (), (), False)
+    t1 = {key: right for key, right in WORKED.items() if key[1] == "t1"}
+    assert reversals(t1) == [ReversalRow("none", "strict", "m0", "m1", 1, 4, *ahead_and_behind)]
+    assert reversals(WORKED) == [ReversalRow("none", "strict", "m0", "m1", 2, 8, *ahead_and_behind)]
+
+
+def test_models_that_tie_or_keep_their_order_have_no_row() -> None:
+    """In t0 they tie under plain and json, and m0 is ahead under xml."""
+    assert reversals({key: right for key, right in WORKED.items() if key[1] == "t0"}) == []
+
+
+def many(items: int, rates: Mapping[tuple[str, str], float], tasks: str = "tu") -> dict[tuple[str, str, str, str], str]:
+    """(model, wrapper) -> its rate in every task; answers at random."""
+    rng = np.random.default_rng(4)
+    return {
+        (model, task, wrapper, "none"): "".join(str(int(right)) for right in rng.random(items) < rate)
+        for (model, wrapper), rate in rates.items()
+        for task in tasks
+    }
+
+
+TURNS = {("a", "plain"): 0.8, ("a", "json"): 0.5, ("b", "plain"): 0.6, ("b", "json"): 0.7, ("c", "plain"): 0.3,
+         ("c", "json"): 0.2}  # fmt: skip
+
+
+def test_many_items_certify_a_reversal() -> None:
+    """Two tasks of 300 items: .8 against .6 under plain and .5 against .7 under json are no chance; c is behind both
+    under both."""
+    (row,) = reversals(many(300, TURNS))
+    assert (row.model_a, row.model_b, row.tasks, row.items) == ("a", "b", 2, 600)
+    assert (row.ahead, row.behind, row.certified) == (("plain",), ("json",), True)
+    assert (row.surely_ahead, row.surely_behind) == (("plain",), ("json",))
+
+
+def test_few_items_certify_nothing() -> None:
+    """8 to 6 and 5 to 7 of ten items may be chance: the row is there, and says that it is apparent. So it is of 60
+    copies of each item in one passage, which would be sure if they were items."""
+    few = {
+        ("a", "t", "plain", "none"): "1111111100",
+        ("a", "t", "json", "none"): "1010101010",
+        ("b", "t", "plain", "none"): "1110111000",
+        ("b", "t", "json", "none"): "1111110100",
+    }
+    copies = {key: "".join(digit * 60 for digit in right) for key, right in few.items()}
+    for told, passage, items, certified in ((few, 1, 10, False), (copies, 60, 600, False), (copies, 1, 600, True)):
+        (row,) = reversals(told, passage)
+        assert (row.ahead, row.behind, row.items, row.certified) == (("plain",), ("json",), items, certified)
+
+
+def test_a_missing_cell_leaves_its_wrapper_out() -> None:
+    """A copy of json under which the models turn too goes for both tasks when m1 lacks it in one; without json itself
+    nothing turns."""
+    copied = {**WORKED, **{(m, t, "yaml", arm): right for (m, t, w, arm), right in WORKED.items() if w == "json"}}
+    assert [row.behind for row in reversals(copied)] == [("json", "yaml")]
+    del copied["m1", "t0", "yaml", "none"]
+    assert reversals(copied) == reversals(WORKED)
+    assert reversals({key: right for key, right in WORKED.items() if key[:3] != ("m1", "t1", "json")}) == []
+
+
+def test_only_items_that_all_models_answered_under_all_wrappers_count() -> None:
+    """m1 lacks the second item of t1 under json, one that it has right there: two ties and xml are left of t1."""
+    told = {**WORKED, ("m1", "t1", "json", "none"): "0-10"}
+    # t1 without it: m0 2/3, 1/3, 2/3 and m1 1/3, 1/3, 1/3; t0: ties, and 3/4 to 1/2
+    assert reversals(told) == []
+    wider = {**WORKED, ("m0", "t0", "plain", "none"): "-000"}
+    # t0 without it: m0 0, 0, 2/3 and m1 1/3, 0, 2/3; with t1's +1/4, -1/4, +1/4 plain turns too
+    assert [(row.items, row.ahead, row.behind) for row in reversals(wider)] == [(7, ("xml",), ("plain", "json"))]
+
+
+def test_what_cannot_be_compared_has_no_row() -> None:
+    """One model, one wrapper, no gold in a task, no item in common, an imported table of cells."""
+    assert reversals({key: right for key, right in WORKED.items() if key[0] == "m0"}) == []
+    assert reversals({key: right for key, right in WORKED.items() if key[2] == "json"}) == []
+    assert reversals({**WORKED, ("m1", "t0", "xml", "none"): "01?0"}) == []
+    assert (
+        reversals({("a", "t", w, "none"): "10--" for w in "vw"} | {("b", "t", w, "none"): "--01" for w in "vw"}) == []
+    )
+    keys = {
+        id_: CellKey(m, "t", w, "none") for id_, (m, w) in enumerate([("a", "v"), ("a", "w"), ("b", "v"), ("b", "w")])
+    }
+    given = {id_: (40, rate, 1.0) for id_, rate in enumerate((0.5, 0.25, 0.25, 0.5))}
+    assert order.reversals(measure("given", keys, {}, [], given), 0) == []
+
+
+def test_each_arm_has_its_reversals() -> None:
+    """Held to a grammar the models keep their order under json and turn under xml; free they turn as before."""
+    turned = {"plain": "plain", "json": "xml", "xml": "json"}
+    held = {(m, t, turned[w], "grammar"): right for (m, t, w, _), right in WORKED.items()}
+    both = {key: right for pair in zip(WORKED.items(), held.items(), strict=True) for key, right in pair}
+    assert reversals(both) == [*reversals(WORKED), *reversals(held)]
+    assert [(row.arm, row.behind) for row in reversals(both)] == [("none", ("json",)), ("grammar", ("xml",))]

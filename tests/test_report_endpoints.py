@@ -49,7 +49,7 @@ def test_more_fingerprints_than_servers_are_a_change() -> None:
 def test_an_ignored_seed_matters_with_several_seeds() -> None:
     """With one seed an ignored seed is told, with several it is a warning; an honoured one never is."""
     ignored = run(row(seed="ignored: the endpoint does not take one"))
-    one_seed = msgspec.structs.replace(ignored, seed_disagreement=(SeedDisagreementRow("strict", None, 0),))
+    one_seed = msgspec.structs.replace(ignored, seed_disagreement=(SeedDisagreementRow("strict", "none", None, 0),))
     assert [place.seed_warning for place in places(ignored)] == [True]
     assert [place.seed_warning for place in places(one_seed)] == [False]
     assert [place.seed_warning for place in places(run(row()))] == [False]

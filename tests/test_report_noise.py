@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from report_samples import realistic
 
 from auditor.figures import SensitivityRow, Summary
-from auditor.report.noise import sentences
+from auditor.report.noise import floor, sentences
 
 
 def rows_with(summary: Summary, **changes: object) -> Summary:
@@ -38,3 +38,13 @@ def test_without_noise_or_evidence_nothing_is_made_up() -> None:
     (only,) = sentences(rows_with(summary, fsi_floor=0.0), "strict")
     assert only.endswith("no reply counts otherwise than another: there is no noise to measure.")
     assert sentences(rows_with(summary, fsi_floor=None), "strict") == ()
+
+
+def test_the_floor_of_a_parser_that_reads_something() -> None:
+    """The parser that headlines quote, unless nothing differs under it; then the next one, by name."""
+    summary = realistic()
+    said = "With 200 items a task and 5 replies to each, ranges below 0.034 are noise."
+    assert floor(summary) == said
+    rows = [replace(row, fsi_floor=0.0) if row.parser == "strict" else row for row in summary.sensitivity]
+    assert floor(replace(summary, sensitivity=tuple(rows))) == f"Read by paper: {said}"
+    assert floor(rows_with(summary, fsi_floor=0.0)) == floor(rows_with(summary, fsi_floor=None)) == ""

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
+from scipy.stats import t as student
 
 from auditor.stats.arrays import FloatArray
+from auditor.stats.contrasts import quantile
 from auditor.stats.design import Detectable, ItemsNeeded, detectable, items_needed
-from auditor.stats.effects import permutation_test
+from auditor.stats.effects import permutation_test, random_orders
 from auditor.stats.noise import normal_noise, unit_errors, unit_of
 from auditor.stats.simultaneous import range_bounds
 
@@ -26,10 +28,10 @@ def answers(rng: np.random.Generator, effects: FloatArray, items: int = 100) -> 
 
 
 def test_two_wrappers_are_the_textbook_formula() -> None:
-    """With two wrappers both patterns are one difference, found with 80 % at (1.960 + 0.842) standard errors."""
+    """With two wrappers both patterns are one difference, found with 80 % at t + 0.842 standard errors."""
     y = answers(np.random.default_rng(1), np.zeros(2))
     found = of_items(y, draws=200_000)
-    expected = (norm.ppf(0.975) + norm.ppf(0.8)) * (y[0] - y[1]).std(ddof=1) / 10
+    expected = (student.ppf(0.975, 99) + norm.ppf(0.8)) * (y[0] - y[1]).std(ddof=1) / 10
     assert found.spaced == pytest.approx(expected, rel=0.01)
     assert found.one_bad == pytest.approx(expected, rel=0.01)
     assert (found.units, found.reason) == (100, None)
@@ -46,12 +48,39 @@ def test_other_draws_find_it_as_often(pattern: str) -> None:
     effects = rng.permuted(np.tile(shape, (200_000, 1)), axis=1)
     means = noise + found * effects
     pairs = [(f, g, (y[f] - y[g]).std(ddof=1) / 10) for f in range(5) for g in range(f)]
-    k = np.quantile(np.max([abs(noise[:, f] - noise[:, g]) / se for f, g, se in pairs], axis=0), 0.95)
+    largest = np.max([abs(noise[:, f] - noise[:, g]) / se for f, g, se in pairs], axis=0)
+    k = np.quantile(largest / np.sqrt(rng.chisquare(99, 200_000) / 99), 0.95)
     seen = np.zeros(200_000, np.bool_)
     for f, g, se in pairs:
         wrong_way = (means[:, f] - means[:, g]) * (effects[:, f] - effects[:, g]) < 0
         seen |= (abs(means[:, f] - means[:, g]) / se > k) & ~wrong_way
     assert seen.mean() == pytest.approx(0.2, abs=0.005)
+
+
+@pytest.mark.parametrize("wrappers", [2, 3, 5, 8])
+def test_the_share_of_the_draws_is_reached_there_and_not_before(wrappers: int) -> None:
+    """Of the very draws, 80 % have a pair apart at the range said, the right way or one without an effect; fewer below.
+
+    One wrapper is a copy of another, so that a constant pair is among them."""
+    y = answers(np.random.default_rng(wrappers), np.zeros(wrappers))
+    y[-1] = y[0] if wrappers > 2 else y[-1]
+    errors = unit_errors(y, unit_of(y, None))
+    noise, first, second = normal_noise(errors, 0, 999), *np.triu_indices(wrappers, 1)
+    places = random_orders(wrappers, (999,), np.random.default_rng(3))
+    se = np.sqrt(((errors[:, first] - errors[:, second]) ** 2).sum(axis=0))
+    t = np.abs(noise[:, first] - noise[:, second])[:, se > 0] / se[se > 0]
+    half = np.where(se > 0, quantile(t.max(axis=1), len(errors) - 1, 0.95) * se, 0.03 / 0.97)
+    found = detectable(errors, noise, 3)
+
+    def share(pattern: FloatArray, size: float) -> float:
+        effect = pattern[places][:, first] - pattern[places][:, second]
+        apart = size * effect + noise[:, first] - noise[:, second]
+        return float(((np.abs(apart) > half) & (apart * effect >= 0)).any(axis=1).mean())
+
+    steps = np.arange(wrappers, dtype=np.float64)
+    for pattern, size in ((steps / (wrappers - 1), found.spaced), (np.minimum(steps, 1), found.one_bad)):
+        assert size is not None
+        assert share(pattern, size - 1e-9) < 0.8 <= share(pattern, size + 1e-9)
 
 
 @pytest.mark.parametrize("pattern", ["spaced", "one_bad"])
@@ -77,8 +106,8 @@ def test_more_power_and_fewer_items_take_a_larger_range() -> None:
     assert found.spaced is not None
     assert more.spaced is not None
     assert more.spaced > found.spaced
-    # the sample variance's divisor, 99 or 399, is all that differs from one half
-    assert four.spaced == pytest.approx(found.spaced / 2 * np.sqrt(99 / 100 * 400 / 399), rel=1e-6)
+    # the degrees of freedom, 99 or 399, are all that differs from one half
+    assert four.spaced == pytest.approx(found.spaced / 2, rel=0.03)
 
 
 def test_wrappers_without_any_difference_get_the_rule_of_three() -> None:

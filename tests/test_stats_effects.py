@@ -82,6 +82,92 @@ def test_random_relabellings_agree_with_scipys_exact_ones(table: int, monkeypatc
     assert found.floor == pytest.approx(floor, abs=0.003)
 
 
+def one_by_one(y: FloatArray, clusters: list[int], count: int) -> FloatArray:
+    """Ranges (count,) of relabellings drawn one by one, as the test is described: no counts, no packing."""
+    rng, units = np.random.default_rng(99), [y[:, np.array(clusters) == one].sum(axis=1) for one in set(clusters)]
+    sums = np.zeros((count, len(y)))
+    for unit in units:
+        sums += rng.permuted(np.tile(unit, (count, 1)), axis=1)
+    ranges: FloatArray = np.ptp(sums, axis=1) / y.shape[1]
+    return ranges
+
+
+def item_means(rng: np.random.Generator, wrappers: int, kind: str) -> FloatArray:
+    """Item means (F, 40) with a small effect: of five seeds, of one to five seeds, or of any value."""
+    seeds = rng.integers(1, 6, (wrappers, 40)) if kind == "unequal" else 5
+    rates = rng.uniform(0.2, 0.8, 40) - np.linspace(0, 0.1, wrappers)[:, None]
+    return np.asarray(rng.binomial(seeds, rates) / seeds if kind != "any" else rates + 0.1 * rng.random(rates.shape))
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("kind", ["five", "unequal", "any"])
+@pytest.mark.parametrize("wrappers", [2, 3, 5, 8, 12])
+def test_relabellings_one_by_one_agree(wrappers: int, kind: str, clustered: bool) -> None:
+    """p and floor lie within four Monte Carlo errors of those of relabellings drawn independently."""
+    y = item_means(np.random.default_rng(wrappers), wrappers, kind)
+    clusters = [i // 2 if clustered else i for i in range(40)]
+    found, ranges = permutation_test(y, 1, clusters=clusters, relabellings=4000), one_by_one(y, clusters, 4000)
+    p = float((ranges >= np.ptp(y.mean(axis=1)) - 1e-9).mean())
+    assert (found.exact, found.relabellings) == (False, 4000)
+    assert found.p == pytest.approx(p, abs=4 * np.sqrt(2 * p * (1 - p) / 4000) + 1 / 4000)
+    assert found.floor == pytest.approx(ranges.mean(), abs=4 * np.sqrt(2 / 4000) * ranges.std())
+
+
+@pytest.mark.parametrize("wrappers", [2, 3, 5, 8, 12])
+@pytest.mark.parametrize("kind", ["five", "unequal"])
+def test_packing_changes_nothing(wrappers: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts packed into words and means in a word each give the same ranges under the same orders, ties included."""
+    y = item_means(np.random.default_rng(wrappers), wrappers, kind)
+    packed = permutation_test(y, 1, relabellings=1000)
+    monkeypatch.setattr(effects, "SEEDS", 1)
+    loose = permutation_test(y, 1, relabellings=1000)
+    assert (packed.exact, packed.p) == (False, loose.p)
+    assert packed.floor == pytest.approx(loose.floor, abs=1e-12)
+
+
+def test_random_relabellings_of_counts_agree_with_scipys_exact_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where ranges tie often, as those of five items of one seed do, p counts the ties as scipy does."""
+    monkeypatch.setattr(effects, "ENUMERABLE", 1)
+    y = bits(("11011", "01010", "00010"))
+    found, (floor, p) = permutation_test(y, 0, relabellings=40_000), by_scipy(y)
+    assert not found.exact
+    assert found.p == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 40_000))
+    assert found.floor == pytest.approx(floor, abs=0.003)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 100, 199])
+def test_as_many_relabellings_as_asked_for(count: int) -> None:
+    """Any number of relabellings is drawn, and counted in p beside the observed one."""
+    found = permutation_test(np.random.default_rng(9).random((3, 40)), 0, relabellings=count)
+    assert found.relabellings == count
+    assert found.p is not None
+    assert (found.p * (count + 1)) == pytest.approx(round(found.p * (count + 1)), abs=1e-9)
+
+
+@pytest.mark.parametrize(("wrappers", "seeds"), [(2, 5), (5, 1)])
+def test_the_monte_carlo_error_is_that_of_independent_draws(wrappers: int, seeds: int) -> None:
+    """Over 400 seeds p is spread as a binomial share of 400 draws is, to a fifth, and so is the floor as their mean."""
+    rng = np.random.default_rng(11)
+    y = rng.binomial(seeds, rng.uniform(0.3, 0.7, 30) - np.linspace(0, 0.1, wrappers)[:, None]) / seeds
+    runs = [permutation_test(y, seed, relabellings=400) for seed in range(400)]
+    ranges = one_by_one(y, list(range(30)), 40_000)
+    p = float((ranges >= np.ptp(y.mean(axis=1)) - 1e-9).mean())
+    assert 0.02 < p < 0.98
+    assert np.std([run.p or 0 for run in runs]) == pytest.approx(np.sqrt(p * (1 - p) / 400), rel=0.2)
+    assert np.std([run.floor or 0 for run in runs]) == pytest.approx(ranges.std() / 20, rel=0.2)
+
+
+# the expected range of two and of five standard normals
+@pytest.mark.parametrize(("wrappers", "span"), [(2, 1.1283792), (5, 2.3259289)])
+def test_many_items_reach_the_normal_limit(wrappers: int, span: float) -> None:
+    """With 5000 items the floor is that of Hoeffding's limit: wrappers' sums of variance sum_i v_i F / (F - 1)."""
+    rng = np.random.default_rng(12)
+    y = rng.binomial(5, rng.uniform(0.2, 0.8, 5000) * np.ones((wrappers, 1))) / 5
+    limit = span * np.sqrt(y.var(axis=0, ddof=1).sum()) / 5000
+    # three Monte Carlo errors, the range's coefficient of variation being at most 0.76
+    assert permutation_test(y, 0).floor == pytest.approx(limit, rel=0.023)
+
+
 def test_seeds_move_together() -> None:
     """Scores per seed give what their item means give, and an unanswered seed leaves its item's mean."""
     rng = np.random.default_rng(4)

@@ -15,6 +15,7 @@ from scipy.stats import foldnorm
 
 from auditor.stats.arrays import FloatArray
 from auditor.stats.inversion import RangeEstimate, range_inversion
+from auditor.stats.noise import normal_noise, unit_errors
 from auditor.stats.simultaneous import range_bounds
 
 Z = 1.959963984540054
@@ -84,6 +85,31 @@ def test_the_definition_agrees(seed: int, effect: float, clustered: bool) -> Non
     assert found.floor == pytest.approx(floor, abs=0.001)
     assert found.adjusted == pytest.approx(adjusted, abs=0.003)
     assert found.interval == pytest.approx((low, high), abs=0.003)
+
+
+@pytest.mark.parametrize("wrappers", [2, 3, 5, 8, 12])
+@pytest.mark.parametrize("effect", [0.0, 0.05, 0.3])
+def test_the_same_draws_solve_the_same_equations(wrappers: int, effect: float) -> None:
+    """From the very draws the adjusted range is right to eight digits, the ends, where shares are passed, to six."""
+    y = matrix(wrappers, effect, wrappers=wrappers)
+    if wrappers > 2:
+        # an exact tie, which noise alone parts
+        y[1] = y[0, ::-1]
+    half = normal_noise(unit_errors(y, np.arange(60)), 3, 2000)
+    noise, m = np.vstack([half, -half]), y.mean(axis=1)
+    found, (floor, adjusted, *_) = range_inversion(y, 3, draws=4000), by_definition(y, noise)
+    assert (found.floor, found.adjusted) == pytest.approx((floor, adjusted), abs=1e-8)
+
+    def share(rates: FloatArray, s: float, level: float) -> float:
+        return float((np.ptp(max(s, 0) * (rates - rates.mean()) / np.ptp(rates) + noise, axis=1) <= level).mean())
+
+    assert found.interval is not None
+    low, high = found.interval
+    shapes = [rates for rates in (m, np.array(tied(y, noise))) if np.ptp(rates)]
+    assert min(share(rates, low + 1e-6, np.ptp(m)) for rates in shapes) <= 0.975
+    assert low == 0 or min(share(rates, low - 1e-6, np.ptp(m)) for rates in shapes) > 0.975
+    level = max(float(np.ptp(m)), floor)
+    assert share(m, high + 1e-6, level) <= 0.025 < share(m, high - 1e-6, level)
 
 
 def test_two_wrappers_are_a_folded_normal() -> None:

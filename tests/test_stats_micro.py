@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from auditor.border import import_rows
+from auditor.stats.effects import cochran_q, permutation_test
+from auditor.stats.pairs import discordant, mcnemar
 from auditor.stats.regression import accuracy_on_parseability
 from auditor.stats.sensitivity import fsi, nfsi, psi
-from auditor.stats.spread import token_spreads
+from auditor.stats.sequential import wealth
+from auditor.stats.spread import within
 from auditor.stats.wins import wins
 
 WRAPPERS = ("plain", "json", "xml")
@@ -112,9 +118,96 @@ def test_an_exact_fit_on_one_degree_of_freedom_prints_no_slope() -> None:
 @pytest.mark.parametrize(("tokens", "spread", "matched"), SPREADS)
 def test_token_spread(tokens: tuple[int, ...], spread: float, matched: bool) -> None:
     """The spread's base is the mean, and the 5 % verdict follows from it."""
-    found = token_spreads([0, 0, 0], tokens)
-    assert found.spread.tolist() == pytest.approx([spread], abs=1e-9)
-    assert found.matched.tolist() == [matched]
+    found = (max(tokens) - min(tokens)) / np.mean(tokens)
+    assert found == pytest.approx(spread, abs=1e-9)
+    assert within(np.array([found])).tolist() == [matched]
+
+
+def items(model: str, wrapper: str) -> list[float]:
+    """Correct or not, item by item over both tasks."""
+    place = WRAPPERS.index(wrapper)
+    return [float(digit) for task in ("t0", "t1") for digit in MICRO[model, task][place][1]]
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    """The shared values, which name the figures that must come out."""
+    if not SHARED.is_dir():
+        pytest.skip("the shared example is not beside this checkout")
+    told: dict[str, Any] = json.loads((SHARED / "expected.json").read_text())
+    return told
+
+
+def test_cochrans_q_and_mcnemar() -> None:
+    """m0 over its eight items: Q 6.5 with 2 degrees of freedom; xml right alone on 4 items, json on none."""
+    found = cochran_q([items("m0", wrapper) for wrapper in WRAPPERS])
+    assert (found.q, found.df) == (pytest.approx(6.5, abs=1e-9), 2)
+    assert found.p == pytest.approx(math.exp(-3.25), abs=1e-12)
+    pair = mcnemar(*discordant(items("m0", "xml"), items("m0", "json")))
+    assert (pair.b, pair.c, pair.p) == (4, 0, pytest.approx(0.125, abs=1e-12))
+
+
+def test_the_exact_permutation() -> None:
+    """All 1296 relabellings of m0, t0: a mean range of 1/3, and 1/3 of them reach 1/2."""
+    correct = [[float(digit) for digit in right] for _, right in MICRO["m0", "t0"]]
+    found = permutation_test(correct, 0)
+    assert found.exact
+    assert (found.floor, found.p) == (pytest.approx(1 / 3, abs=1e-9), pytest.approx(1 / 3, abs=1e-9))
+
+
+def test_wealth() -> None:
+    """D = 1, 1, 0, -1, 1 at a limit of 0.1 with bets of 1/4 and 1/2, capped: the first step by hand is 1 + b 0.9."""
+    told = wealth([1, 1, 0, -1, 1], 0.1, [0.25 / 1.1, 0.5 / 1.1], "at most")
+    assert told[0] == pytest.approx(1 + 0.9 * (0.25 + 0.5) / 2 / 1.1, abs=1e-12)
+    assert told == pytest.approx([1.3068181818, 1.7182334711, 1.6566197878, 1.0055541534, 1.3081536932], abs=1e-9)
+    told = wealth([1, 1, 0, -1, 1], 0.1, [0.25 / 0.9, 0.5 / 0.9], "at least")
+    assert told == pytest.approx([0.625, 0.40625, 0.4210069444, 0.5899643133, 0.3893289448], abs=1e-9)
+
+
+def test_every_shared_value_comes_out(expected: dict[str, Any]) -> None:
+    """From scored.jsonl through the tool's own journal: every figure of expected.json, to 1e-9 or to its last digit."""
+    close = partial(pytest.approx, abs=1e-9)
+    rows = [json.loads(line) for line in (SHARED / "scored.jsonl").read_text().splitlines()]
+    with tempfile.TemporaryDirectory() as folder:
+        report = import_rows(SHARED / "scored.jsonl", Path(folder) / "run", ("strict",), ("all",))
+    summary = report.summary
+    keyed = {f"{row.model}/{row.task}": row for row in summary.sensitivity}
+    seen = {"about"}
+    for name in ("fsi", "psi", "nfsi"):
+        assert {key: getattr(row, name) for key, row in keyed.items()} == close(expected[name])
+    assert {row.model: row.fsi for row in summary.models} == close(expected["macro_fsi"])
+    assert {row.wrapper: row.wins for row in summary.wins} == close(expected["wins"])
+    fit, told = summary.regression[0], expected["wls"]
+    for name in ("beta", "se", "df", "partial_r2", "p", "pearson_r", "tautology_slope"):
+        assert getattr(fit, name) == close(told[name])
+    assert (fit.beta or 0) / (fit.se or 1) == close(told["t"])
+    split = {key: {"content": row.content_part, "format": row.format_part} for key, row in keyed.items()}
+    for key, parts in expected["paired_split_best_minus_worst"].items():
+        assert split[key] == close(parts)
+    q = cochran_q([items("m0", wrapper) for wrapper in WRAPPERS])
+    assert {"q": q.q, "df": q.df, "p": q.p} == close(expected["cochran_q"]["m0"])
+    pair = mcnemar(*discordant(items("m0", "xml"), items("m0", "json")))
+    assert {"b": pair.b, "c": pair.c, "p_exact": pair.p} == close(expected["mcnemar_xml_vs_json"]["m0"])
+    exact = expected["exact_permutation"]["m0/t0"]
+    assert keyed["m0/t0"].p_wrapper_effect == close(exact["p"])
+    correct = [[float(digit) for digit in right] for _, right in MICRO["m0", "t0"]]
+    assert permutation_test(correct, 0).floor == close(exact["mean_range"])
+    flat = [[value for task in expected["degenerate_regression"][name] for value in task] for name in "AP"]
+    refused = accuracy_on_parseability(*flat, [["m"] * 6, ["t0"] * 3 + ["t1"] * 3, list("abcabc")])
+    assert refused.status != "ok"
+    assert refused.fit is None
+    for row in expected["token_spread"]:
+        width = (max(row["tokens"]) - min(row["tokens"])) / np.mean(row["tokens"])
+        assert width == close(row["spread"])
+        assert within(np.array([width])).tolist() == [row["within_5pct"]]
+    process = expected["e_process"]
+    for kind, hypothesis in (("fail", "at most"), ("pass", "at least")):
+        bets = process[f"bets_{kind}"]
+        assert wealth(process["D"], process["tau"], bets, hypothesis) == close(process[f"wealth_{kind}"])  # type: ignore[arg-type]
+    seen |= {"fsi", "psi", "nfsi", "macro_fsi", "wins", "wls", "paired_split_best_minus_worst", "cochran_q"}
+    seen |= {"mcnemar_xml_vs_json", "exact_permutation", "degenerate_regression", "token_spread", "e_process"}
+    assert set(expected) == seen
+    assert len(rows) == 48
 
 
 def test_literals_are_the_shared_ones() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar  # type: ignore[import-untyped]
 
-from auditor.stats import pairs
+from auditor.stats import resample
 from auditor.stats.arrays import FloatArray
-from auditor.stats.pairs import Difference, McNemar, difference, discordant, mcnemar
+from auditor.stats.pairs import Difference, McNemar, difference, differences, discordant, mcnemar
 
 XML, JSON = "11101011", "10001000"
 
@@ -89,10 +91,12 @@ def test_scipys_bootstrap_agrees_exactly(seed: int) -> None:
 
 
 def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Resampling a few rows at a time gives the same bytes."""
+    """Resampling a few rows at a time gives the same resamples."""
     whole = difference(*skewed(1), 3, resamples=1000)
-    monkeypatch.setattr(pairs, "CELLS", 300)
-    assert difference(*skewed(1), 3, resamples=1000) == whole
+    monkeypatch.setattr(resample, "CELLS", 300)
+    found = difference(*skewed(1), 3, resamples=1000)
+    for one, other in ((found.percentile, whole.percentile), (found.bca, whole.bca)):
+        assert one == pytest.approx(other, abs=1e-12)
 
 
 def test_clusters_are_resampled_whole() -> None:
@@ -142,6 +146,43 @@ def test_same_seed_same_bytes() -> None:
     """A seed and a generator from it agree; another seed does not."""
     assert difference(*skewed(3), 1) == difference(*skewed(3), np.random.default_rng(1))
     assert difference(*skewed(3), 1) != difference(*skewed(3), 2)
+
+
+def test_several_pairs_and_tasks_share_the_resamples() -> None:
+    """A pair and its opposite mirror each other; one task is the plain difference; two tasks average theirs."""
+    first, second = skewed(4)
+    items = np.array([first - second, second - first])
+    one, other = differences([items], 0, resamples=2000)
+    assert one == difference(first, second, 0, resamples=2000)
+    assert one.percentile is not None
+    assert other.percentile == pytest.approx((-one.percentile[1], -one.percentile[0]), abs=1e-12)
+    (both, _) = differences([items, items + 0.5], 0, resamples=2000)
+    assert both.mean == pytest.approx((first - second).mean() + 0.25)
+    assert both.units == 80
+
+
+def test_tasks_are_fixed_and_their_items_sampled() -> None:
+    """Two tasks of 50 items: the interval is as wide as the variances of their means, each a quarter, make it; what
+    lies between the tasks adds nothing."""
+    rng = np.random.default_rng(8)
+    tasks = [rng.normal(0, 1, (1, 50)), rng.normal(5, 2, (1, 50))]
+    (found,) = differences(tasks, 0)
+    se = math.sqrt(sum(task.var() / 50 for task in tasks)) / 2
+    assert found.percentile is not None
+    assert found.percentile[1] - found.percentile[0] == pytest.approx(2 * 1.96 * se, rel=0.05)
+    assert found.bca == pytest.approx(found.percentile, abs=0.2 * se)
+
+
+def test_a_task_that_does_not_vary_leaves_the_others_interval() -> None:
+    """A constant task halves the mean and the interval of the other one; constant tasks alone have none."""
+    items = np.random.default_rng(9).normal(0, 1, (1, 30))
+    (alone,), (beside,) = differences([items], 0), differences([items, np.zeros((1, 30))], 0)
+    assert alone.percentile is not None
+    assert beside.percentile is not None
+    assert [end / 2 for end in alone.percentile] == pytest.approx(beside.percentile)
+    (nothing,) = differences([np.zeros((1, 30))] * 2, 0)
+    assert (nothing.mean, nothing.percentile) == (0.0, None)
+    assert differences([], 0) == ()
 
 
 def test_coverage() -> None:

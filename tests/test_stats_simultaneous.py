@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import t
 
 from auditor.stats.arrays import FloatArray
 from auditor.stats.simultaneous import RangeBounds, range_bounds
@@ -20,10 +20,11 @@ def matrix(seed: int, wrappers: int = 4, items: int = 60) -> FloatArray:
 
 
 def by_multipliers(y: FloatArray, unit: list[int], seed: int, draws: int) -> tuple[float, float, float]:
-    """Critical value and bounds by the definition: one normal multiplier per unit, the same for every wrapper."""
+    """Critical value and bounds by the definition: one normal multiplier per unit, the same for every wrapper, and
+    standard errors that are estimates."""
     count, units = y.shape[1], len(set(unit))
-    means = y.mean(axis=1)
-    xi = np.random.default_rng(seed).standard_normal((draws, units))[:, unit]
+    means, rng = y.mean(axis=1), np.random.default_rng(seed)
+    xi = rng.standard_normal((draws, units))[:, unit]
     noise = np.sqrt(units / (units - 1)) / count * xi @ (y - means[:, None]).T
     largest, contrasts = np.zeros(draws), []
     for f in range(len(y)):
@@ -32,7 +33,7 @@ def by_multipliers(y: FloatArray, unit: list[int], seed: int, draws: int) -> tup
             se = np.sqrt(units / (units - 1) * (sums**2).sum()) / count
             largest = np.maximum(largest, abs(noise[:, f] - noise[:, g]) / se)
             contrasts.append((abs(means[f] - means[g]), se))
-    k = float(np.quantile(largest, 0.95))
+    k = float(np.quantile(largest / np.sqrt(rng.chisquare(units - 1, draws) / (units - 1)), 0.95))
     low, high = max(d - k * se for d, se in contrasts), max(d + k * se for d, se in contrasts)
     return k, max(0.0, low), min(1.0, high)
 
@@ -50,14 +51,15 @@ def test_the_multiplier_definition_agrees(clustered: bool) -> None:
 
 
 def test_two_wrappers_are_one_contrast() -> None:
-    """With two wrappers the bounds are |D| -+ 1.96 se of the paired differences."""
+    """With two wrappers the bounds are |D| -+ t se of the paired differences, t Student's quantile."""
     y = np.zeros((2, 100))
     y[0, :40], y[1, 30:45] = 1, 1
     difference = y[0] - y[1]
     se = difference.std(ddof=1) / 10
     found = range_bounds(y, 4, draws=200_000)
-    assert found.critical == pytest.approx(norm.ppf(0.975), abs=0.02)
-    assert found.interval == pytest.approx((0.25 - 1.96 * se, 0.25 + 1.96 * se), abs=0.001)
+    quantile = t.ppf(0.975, 99)
+    assert found.critical == pytest.approx(quantile, abs=0.02)
+    assert found.interval == pytest.approx((0.25 - quantile * se, 0.25 + quantile * se), abs=0.001)
 
 
 def test_singleton_clusters_change_nothing() -> None:

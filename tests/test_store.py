@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from samples import LETTERS, MICRO, answered, item, missing, request
+from samples import LETTERS, answered, item, missing, request
 
 from auditor.errors import ConflictError, FileError
 from auditor.figures import Check
@@ -149,6 +149,26 @@ def test_a_changed_item_is_a_conflict(run: Path) -> None:
             store.put_items("t", [item("q1", gold="C")])
 
 
+def test_a_passage_is_named_by_its_first_item_and_is_of_one_task(run: Path) -> None:
+    """Items of one passage have one cluster; the same name in another task is another; an item without is absent."""
+    told = {"t": (("a", "p"), ("b", "q"), ("c", "p"), ("d", "-1")), "u": (("a", "p"), ("b", None), ("c", "p"))}
+    with writable(run) as store:
+        assert store.clusters() == {}
+        for task, items in told.items():
+            store.put_items(task, [msgspec.structs.replace(item(name), cluster=cluster) for name, cluster in items])
+        # q1 and q2 of t are items 1 and 2
+        assert store.clusters() == {3: 3, 4: 4, 5: 3, 6: 6, 7: 7, 9: 7}
+
+
+def test_groups_are_told_of_items_that_have_one(run: Path) -> None:
+    """A subject goes with its item, in whatever task; an item without one is absent."""
+    with writable(run) as store:
+        assert store.groups() == {}
+        for task in ("t", "u"):
+            store.put_items(task, [msgspec.structs.replace(item("a"), group="law"), item("b")])
+        assert store.groups() == {3: "law", 5: "law"}
+
+
 def wrapper(digest: str) -> Wrapper:
     return Wrapper("plain", 1, "own", "", "", (), Contract("text"), (), "", "\n\n", "plain.toml", digest)
 
@@ -193,13 +213,32 @@ def test_tallies_group_equal_values_and_join_all_unparsed(run: Path) -> None:
         Outcome("ambiguous", candidates=("A", "B")),
     ]
     with writable(run) as store:
-        store.append([answered(request(seed=seed), "x") for seed in range(5)])
+        store.append([answered(request(seed=seed), "x", "length" if seed == 4 else "stop") for seed in range(5)])
         parser = store.parser("strict", "one")
         store.put_outcomes(parser, [(i + 1, outcome, outcome.value == "B") for i, outcome in enumerate(outcomes)])
         tallies = sorted(store.tallies(parser))
         reasons = store.reasons(parser)
-    assert tallies == [(1, 1, 1, 1, 0), (1, 1, 2, 0, 0), (1, 1, 2, 1, 1)]
-    assert reasons == {1: {"conflicting_answers": 1, "empty": 1}}
+    # seeds 0 and 1 said B, 2 said C, 3 and 4 nothing that counts; seed 4 ended at the limit
+    assert tallies == [
+        (1, 1, 0, 0b00011, 0, 1, 1, "B"),
+        (1, 1, 0, 0b00100, 0, 1, 0, "C"),
+        (1, 1, 0, 0b11000, 0b10000, 0, 0, None),
+    ]
+    assert reasons == [(1, "conflicting_answers", 1, 5), (1, "empty", 1, 4)]
+
+
+def test_sets_of_seeds_hold_any_seed(run: Path) -> None:
+    """62 seeds a set: seed -1 is the last of the set before 0, seed 62 the first of the one after."""
+    with writable(run) as store:
+        store.append([answered(request(seed=seed), "x") for seed in (-63, -1, 0, 61, 62)])
+        parser = store.parser("strict", "one")
+        store.put_outcomes(parser, [(i, Outcome("parsed", "B"), None) for i in range(1, 6)])
+        assert [(word, seeds, right) for _, _, word, seeds, _, _, right, _ in store.tallies(parser)] == [
+            (-2, 1 << 61, -1),
+            (-1, 1 << 61, -1),
+            (0, 1 | 1 << 61, -1),
+            (1, 1, -1),
+        ]
 
 
 def test_spreads_need_every_wrapper_and_match_the_worked_example(run: Path) -> None:
@@ -210,10 +249,7 @@ def test_spreads_need_every_wrapper_and_match_the_worked_example(run: Path) -> N
             for wrapper_name, count in zip(("plain", "json", "xml"), counts, strict=True):
                 store.append([answered(request(item=name, wrapper=wrapper_name), "B", tokens=count)])
         store.append([answered(request(wrapper="plain", seed=1), "B", tokens=100)])
-        assert store.spreads() == [(100, 105, 103.0), (100, 120, 110.0)]
-        parser = store.parser("strict", "one")
-        store.put_outcomes(parser, [(i, Outcome("parsed", "B"), i < 3) for i in range(1, 8)])
-        assert store.matched(parser) == {1: (1, 1, 1), 2: (1, 1, 1), 3: (1, 1, 0)}
+        assert list(store.spreads()) == [(1, 1, 0, 5 / 103), (1, 2, 0, 20 / 110)]
 
 
 def test_totals_count_what_the_limit_cut(run: Path) -> None:
@@ -425,73 +461,6 @@ def test_rows_scored_elsewhere_answer_nothing(run: Path) -> None:
         assert store.answers() == {}
 
 
-# What of a range is format -------------------------------------------------------------------------------------
-
-
-def micro(run: Path, model: str, task: str, **finishes: str) -> tuple[Store, int, dict[str, int]]:
-    """A family of the worked example: store, parser, wrapper -> cell. `finishes`: wrapper -> a letter an item, `l` for
-    a reply at the limit."""
-    store = Store(run, writable=True, create=True)
-    store.put_items(task, [item(f"i{i}") for i in range(4)])
-    parser = store.parser("strict", "one")
-    cells, number = {}, 0
-    for wrapper_name, (parsed, correct) in MICRO[model, task].items():
-        for i in range(4):
-            asked = msgspec.structs.replace(request(f"i{i}", wrapper_name), model=model, task=task)
-            ends = finishes.get(wrapper_name, "....")[i]
-            store.append([answered(asked, "x", "length" if ends == "l" else "stop")])
-            number += 1
-            outcome = Outcome("parsed", "B") if parsed[i] == "1" else Outcome("unparseable", reason="no_answer")
-            store.put_outcomes(parser, [(number, outcome, correct[i] == "1")])
-        cells[wrapper_name] = store.cell(model, task, wrapper_name, "none")
-    return store, parser, cells
-
-
-@pytest.mark.parametrize(
-    ("family", "best", "worst", "expected"),
-    [
-        (("m0", "t0"), "xml", "plain", (4, 2, 0, 0)),
-        (("m0", "t0"), "xml", "json", (4, 0, 0, 2)),
-        (("m0", "t1"), "xml", "json", (4, 0, 0, 2)),
-        (("m1", "t0"), "xml", "plain", (4, 1, 0, 0)),
-        (("m1", "t1"), "json", "plain", (4, 1, 0, 0)),
-        (("m1", "t1"), "xml", "json", (4, 1, 0, -1)),
-    ],
-)
-def test_the_worked_example_is_split(
-    tmp_path: Path, family: tuple[str, str], best: str, worst: str, expected: tuple[int, float, float, float]
-) -> None:
-    """Content where both were parsed, format where one was; divided by four they are the page's figures."""
-    store, parser, cells = micro(tmp_path, *family)
-    with store:
-        found = store.split(parser, cells[best], cells[worst])
-        back = store.split(parser, cells[worst], cells[best])
-    assert found == expected
-    assert back == (4, *(-part for part in expected[1:]))
-
-
-def test_what_the_limit_cut_is_told_from_what_did_not_comply(tmp_path: Path) -> None:
-    """Of json's two unread replies on items that xml has right one ended at the limit; a reply at the limit that was
-    read counts as content."""
-    store, parser, cells = micro(tmp_path, "m0", "t1", json="l.l.", xml="...l")
-    with store:
-        assert store.split(parser, cells["xml"], cells["json"]) == (4, 0, 1, 1)
-        assert store.split(parser, cells["json"], cells["xml"]) == (4, 0, -1, -1)
-
-
-def test_only_what_both_answered_is_split(run: Path) -> None:
-    """An item that one of them lacks, and another seed, are in no pair."""
-    with writable(run) as store:
-        store.append([answered(request("q1"), "x"), answered(request("q2"), "x"), answered(request(seed=1), "x")])
-        store.append([missing(request("q1", "json")), answered(request("q2", "json"), "x", "length")])
-        parser = store.parser("strict", "one")
-        store.put_outcomes(parser, [(i, Outcome("parsed", "B"), True) for i in (1, 2, 3)])
-        store.put_outcomes(parser, [(5, Outcome("unparseable", reason="truncated"), False)])
-        assert store.split(parser, 1, 2) == (1, 0, 1, 0)
-        assert store.split(parser, 2, 1) == (1, 0, -1, 0)
-        assert store.split(parser, 1, 99) == (0, 0, 0, 0)
-
-
 # Older files ---------------------------------------------------------------------------------------------------
 
 VERSION_1 = """
@@ -553,6 +522,8 @@ READERS: dict[str, tuple[Callable[[Store], Any], Any]] = {
     "contracts": (lambda s: s.contracts(), {"plain": Contract("text")}),
     "items": (lambda s: [one.gold for one in s.items().values()], ["B", "A"]),
     "spaces": (lambda s: [(task, space.labels) for task, space in s.spaces()], [("t", ("A", "B"))]),
+    "clusters": (lambda s: s.clusters(), {}),
+    "groups": (lambda s: s.groups(), {1: "g"}),
     "items_of": (lambda s: s.items_of(["t"]), {1, 2}),
     "budgets": (lambda s: s.budgets(), {("t", ""): 90}),
     "findings": (lambda s: s.findings(), {}),
@@ -568,19 +539,16 @@ READERS: dict[str, tuple[Callable[[Store], Any], Any]] = {
     "unread": (lambda s: [one.id for batch in s.unread(99) for one in batch], [1, 2]),
     "cells": (lambda s: s.cells()[2], CellKey("m", "t", "json", "none")),
     "totals": (lambda s: [(t.answered, t.missing, t.truncated) for t in s.totals().values()], [(1, 1, 0), (1, 0, 1)]),
-    "tallies": (lambda s: s.tallies(1), [(1, 1, 1, 1, 1), (2, 1, 1, 0, 0)]),
+    "tallies": (lambda s: list(s.tallies(1)), [(1, 1, 0, 1, 0, 1, 1, "B"), (2, 1, 0, 1, 1, 0, 0, None)]),
     "values": (lambda s: (s.values(1, 1), s.values(1, 2)), ([(1, "B", 1)], [(1, None, 1)])),
-    "reasons": (lambda s: s.reasons(1), {2: {"truncated": 1}}),
+    "reasons": (lambda s: s.reasons(1), [(2, "truncated", 1, 2)]),
     "given_cells": (lambda s: s.given_cells(), {3: (40, 0.5, 0.75)}),
-    "spreads": (lambda s: s.spreads(), [(100, 102, 101.0)]),
-    "matched": (lambda s: s.matched(1), {1: (1, 1, 1), 2: (1, 0, 0)}),
-    "by_seed": (lambda s: s.by_seed(1), [(1, 0, 1, 1, 1), (2, 0, 1, 0, 0)]),
+    "spreads": (lambda s: list(s.spreads()), [(1, 1, 0, 2 / 101)]),
     "counts": (lambda s: tuple(s.counts().values()), (2, 1, 11, 8, 202, 12, 0.5, 0, 0)),
-    "split": (lambda s: s.split(1, 1, 2), (1, 0, 1, 0)),
     "upstreams": (lambda s: s.upstreams(), [("m", "", "p", None, None, 1)]),
     "is_empty": (lambda s: s.is_empty(), False),
     "has_cost": (lambda s: s.has_cost(), False),
-    "samples": (lambda s: [one["text"] for one in s.samples(1, "truncated", 3)], ["?"]),
+    "sample": (lambda s: s.sample(2)["text"], "?"),
     "faults": (lambda s: s.faults(), [("timeout: none", 1)]),
     "rows": (lambda s: [(row.item, row.text, row.status) for row in s.rows()],
              [("q1", "B", "answered"), ("q1", "?", "answered"), ("q2", None, "missing")]),

@@ -11,9 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from msgspec import Struct
 
-from auditor.figures import CellRow, RankingRow, ReplyExample, SensitivityRow, Summary
+from auditor.figures import CellRow, RankingRow, ReplyExample, SensitivityRow, Summary, WinsRow
 from auditor.records import Message
-from auditor.report import enforced, fields, noise, parsers, ranges, text
+from auditor.report import enforced, fields, noise, parsers, ranges, statistics, text
 from auditor.report.card import Card, Subject, cards, leading, pair, primary, subjects
 from auditor.report.causes import why
 from auditor.report.cells import ReasonTable, WrapperRows, by_task, by_wrapper, reason_tables
@@ -92,6 +92,7 @@ def render_html(summary: Summary, examples: Sequence[ReplyExample], study: Mappi
             pair=pair(summary.parsers),
             why=cache(lambda field: why(summary, field)),
             noise_words=lambda parser: noise.sentences(summary, parser),
+            words=statistics,
             terms=TERMS,
             meanings=REASONS,
         )
@@ -115,6 +116,7 @@ def _environment() -> Environment:
         "clipped": text.clipped,
         "count": text.count,
         "percent": lambda value: _tight(text.percent(value)),
+        "percent0": lambda value: _tight(text.percent(value, 0)),
         "p_value": lambda value: _tight(text.p_value(value)),
         "length": len,
         "arm": lambda arm: Subject("", arm).arm_words,
@@ -237,9 +239,9 @@ def _usual(rows: Sequence[RankingRow]) -> str:
     return first.most_common(1)[0][0]
 
 
-def _wins(summary: Summary) -> dict[str, dict[str, float]]:
-    """Wrapper -> parser -> wins."""
-    table: dict[str, dict[str, float]] = {}
+def _wins(summary: Summary) -> dict[tuple[str, str], dict[str, WinsRow]]:
+    """(arm, wrapper) -> parser -> its row."""
+    table: dict[tuple[str, str], dict[str, WinsRow]] = {}
     for row in summary.wins:
-        table.setdefault(row.wrapper, {})[row.parser] = row.wins
+        table.setdefault((row.arm, row.wrapper), {})[row.parser] = row
     return table

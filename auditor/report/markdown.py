@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from auditor.figures import CellRow, EnforcementRow, Interval, Summary
+from auditor.report import noise
 from auditor.report.card import Card, CardRow, Span, cards
 from auditor.report.cells import by_wrapper
 from auditor.report.enforced import contrasts, difference
@@ -21,7 +22,7 @@ _SPECIAL = re.compile(r"[\\`*\[\]{}|~#!]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 def summary_markdown(summary: Summary) -> str:
     """The verdict, what enforcement does, every model's reporting card and its table of wrappers."""
     parts = [f"## Format audit: {escape(summary.run.name)}", *map(escape, headline(summary))]
-    parts += [escape(said) for said in [sentence(summary)] if said]
+    parts += [escape(said) for said in (noise.floor(summary), sentence(summary)) if said]
     parts += _enforcement(summary)
     for card in cards(summary):
         parts += [f"### {escape(card.subject.label)}", _facts(summary, card), _card_table(card)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from auditor.figures import SensitivityRow, Summary
+from auditor.report.card import primary
 from auditor.report.text import count, plural, rate
 
 LEVEL = 0.05
@@ -22,6 +23,16 @@ def sentences(summary: Summary, parser: str) -> tuple[str, ...]:
             f"With {_design(summary, rows)}, no reply counts otherwise than another: there is no noise to measure.",
         )
     return tuple(filter(None, (_floor(summary, rows), _effects(rows), _power(rows))))
+
+
+def floor(summary: Summary) -> str:
+    """Which ranges are noise, under the parser that headlines quote, or the first one that reads something."""
+    first = primary(summary.parsers)
+    for parser in (first, *(name for name in summary.parsers if name != first)):
+        rows = [row for row in summary.sensitivity if row.parser == parser and row.fsi_floor is not None]
+        if rows and max(row.fsi_floor or 0.0 for row in rows) >= SMALLEST:
+            return _floor(summary, rows) if parser == first else f"Read by {parser}: {_floor(summary, rows)}"
+    return ""
 
 
 def _floor(summary: Summary, rows: Sequence[SensitivityRow]) -> str:

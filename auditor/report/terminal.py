@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from auditor.figures import CellRow, EnforcementRow, Summary
+from auditor.report import noise
 from auditor.report.card import Card, CardRow, Span, cards, primary
 from auditor.report.cells import WrapperRows, by_wrapper, reason_tables
 from auditor.report.enforced import MEANINGS, under
@@ -29,7 +30,7 @@ def print_summary(summary: Summary, console: Console, parser: str | None = None)
     """The verdict; what enforcement does; per model its card and a table of wrappers; the most frequent reasons.
     `parser` leaves out the others."""
     parsers = [name for name in summary.parsers if parser in (None, name)]
-    for said in (*headline(summary), sentence(summary)):
+    for said in (*headline(summary), noise.floor(summary), sentence(summary)):
         if said:
             console.print(Text(inline(said)))
     _print_enforcement(under(summary, parser or primary(summary.parsers)), console)

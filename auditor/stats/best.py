@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from auditor.stats.arrays import TIE, BoolArray, FloatArray, IntArray, Rng, floats, same_length
-from auditor.stats.contrasts import enlarge, half_widths, rule_of_three
+from auditor.stats.contrasts import critical, enlarge, half_widths, pair_errors, quantile, rule_of_three
 from auditor.stats.noise import normal_noise, unit_errors, unit_of, unusable
+from auditor.stats.rare import rare_differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def best(means: npt.ArrayLike, errors: npt.ArrayLike, noise: npt.ArrayLike, *, c
     reason = unusable(m[:, None], len(e))
     if reason is not None:
         return Best(None, None, reason)
-    return Best(_chances(m + draws), _contenders(m, e, draws, confidence))
+    return Best(_chances(m[:, None] + draws.T), _contenders(m, e, draws, confidence))
 
 
 def reversals(
@@ -115,7 +116,7 @@ def _reversals(means: FloatArray, errors: FloatArray, noise: FloatArray, rare: f
     largest = np.zeros(len(noise))
     for (a, b), se in zip(pairs, standard, strict=True):
         enlarge(largest, noise[:, a] - noise[:, b], se)
-    k = float(np.quantile(largest, confidence))
+    k = quantile(largest, len(errors) - len(means), confidence)
     orders = []
     for (a, b), se in zip(pairs, standard, strict=True):
         difference = means[:, a] - means[:, b]
@@ -148,20 +149,21 @@ def _incomparable(ys: Sequence[FloatArray], units: Sequence[IntArray]) -> str | 
 
 
 def _chances(values: FloatArray) -> tuple[float, ...]:
-    top = values >= values.max(axis=1, keepdims=True) - TIE
-    shares = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
+    """From means (F, B), one row a wrapper."""
+    top = values >= values.max(axis=0) - TIE
+    shares = (top / top.sum(axis=0)).mean(axis=1)
     return tuple(float(share) for share in shares)
 
 
 def _contenders(means: FloatArray, errors: FloatArray, noise: FloatArray, confidence: float) -> tuple[int, ...]:
     first, second = np.triu_indices(len(means), 1)
-    se = np.sqrt(((errors[:, first] - errors[:, second]) ** 2).sum(axis=0))
-    largest = np.zeros(len(noise))
-    enlarge(largest, noise[:, first] - noise[:, second], se)
-    difference = means[first] - means[second]
+    difference, se = means[first] - means[second], pair_errors(errors)
     constant = (1 + np.abs(difference)) * rule_of_three(len(errors), confidence)
-    half = half_widths(float(np.quantile(largest, confidence)), se, constant)
-    beaten = {*second[difference > half].tolist(), *first[difference < -half].tolist()}
+    half = half_widths(critical(noise, se, len(errors), confidence), se, constant)
+    # where one of the two has few events, its own bound must agree
+    low, high = (ends[first, second] for ends in rare_differences(means, errors, confidence))
+    ahead, behind = (difference > half) & ~(low <= 0), (difference < -half) & ~(high >= 0)
+    beaten = {*second[ahead].tolist(), *first[behind].tolist()}
     return tuple(wrapper for wrapper in range(len(means)) if wrapper not in beaten)
 
 

@@ -7,17 +7,50 @@ The contrasts may come in portions: `enlarge` keeps the largest so far, one numb
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
+from scipy.special import chdtri
 
 from auditor.stats.arrays import TIE, FloatArray
 
 
 def enlarge(largest: FloatArray, noise: FloatArray, se: FloatArray) -> None:
     """Raise `largest` (B,), in place, to the largest |t| of the contrasts, noise (B, K) and se (K,), that vary."""
-    varies = se > TIE
-    if varies.any():
-        np.maximum(largest, (np.abs(noise[:, varies]) / se[varies]).max(axis=1), out=largest)
+    for k in np.flatnonzero(se > TIE):
+        np.maximum(largest, np.abs(noise[:, k]) / se[k], out=largest)
+
+
+def pair_errors(errors: FloatArray) -> FloatArray:
+    """Standard errors of the differences of two wrappers, (pairs,) in the order of `np.triu_indices`, from the errors
+    (units, F) of `noise.unit_errors`."""
+    return np.sqrt([np.square(one - other).sum() for one, other in combinations(errors.T, 2)])
+
+
+def critical(noise: FloatArray, se: FloatArray, units: int, confidence: float) -> float:
+    """The max-t quantile over all pairs of wrappers, 0 where none varies, from `noise.normal_noise` (B, F) and
+    `pair_errors`, which `units` units gave."""
+    largest = np.zeros(len(noise))
+    for (one, other), error in zip(combinations(noise.T, 2), se, strict=True):
+        enlarge(largest, (one - other)[:, None], error[None])
+    return quantile(largest, units - 1, confidence)
+
+
+def quantile(largest: FloatArray, df: int, confidence: float) -> float:
+    """The quantile of the largest |t| (B,) where standard errors are estimates with `df` degrees of freedom.
+
+    With one contrast it is Student's. Without it max-t bounds covered 89 to 92 % at 20 to 50 items.
+    """
+    return float(np.quantile(largest / _estimated(df, len(largest)), confidence))
+
+
+@lru_cache(maxsize=32)
+def _estimated(df: int, draws: int) -> FloatArray:
+    """Estimated over true standard errors (B,), at evenly spaced probabilities: the draws are in no order."""
+    ratios: FloatArray = np.sqrt(chdtri(df, (np.arange(draws) + 0.5) / draws) / df)
+    ratios.flags.writeable = False
+    return ratios
 
 
 def half_widths(k: float, se: FloatArray, constant: FloatArray | float) -> FloatArray:

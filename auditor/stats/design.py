@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from auditor.stats.arrays import TIE, FloatArray, Rng, floats, same_length
-from auditor.stats.contrasts import enlarge, half_widths, rule_of_three
+from auditor.stats.contrasts import critical, half_widths, pair_errors, rule_of_three
+from auditor.stats.effects import random_orders
 
 WHOLE = 1e-9
 """A number of items this close above a whole one, relatively, is that one."""
+TINY = 1e-200
+"""Nothing beside a difference of rates, and no zero to divide by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,9 @@ def detectable(
         few = "wrappers" if wrappers < 2 else "items or clusters"
         return Detectable(None, None, units, f"fewer than two {few}")
     half = _half_widths(e, draws, 1 - level)
-    generator = np.random.default_rng(rng)
-    patterns = (np.linspace(0, 1, wrappers), np.arange(wrappers) > 0)
-    found = [_smallest(_placed(pattern, draws, generator), draws, half, power) for pattern in patterns]
+    places = np.ascontiguousarray(random_orders(wrappers, (len(draws),), np.random.default_rng(rng)).T)
+    patterns = (np.linspace(0, 1, wrappers), np.minimum(np.arange(wrappers), 1.0))
+    found = [_smallest(pattern.take(places), draws.T, half, power) for pattern in patterns]
     spaced, one_bad = (value if value <= 1 else None for value in found)
     reason = "too few items or clusters to find a range of 1" if None in (spaced, one_bad) else None
     return Detectable(spaced, one_bad, units, reason)
@@ -76,26 +80,19 @@ def items_needed(measured: float, items: int, target: float) -> ItemsNeeded:
 
 def _half_widths(errors: FloatArray, noise: FloatArray, confidence: float) -> FloatArray:
     """How far apart each pair of wrappers must be measured, (pairs,)."""
-    first, second = np.triu_indices(errors.shape[1], 1)
-    se = np.sqrt(((errors[:, first] - errors[:, second]) ** 2).sum(axis=0))
-    largest = np.zeros(len(noise))
-    enlarge(largest, noise[:, first] - noise[:, second], se)
-    rare = rule_of_three(len(errors), confidence)
+    se, rare = pair_errors(errors), rule_of_three(len(errors), confidence)
     # a constant pair's half-width grows with its difference: D > (1 + D) rare
     constant = rare / (1 - rare) if rare < 1 else math.inf
-    return half_widths(float(np.quantile(largest, confidence)), se, constant)
-
-
-def _placed(pattern: npt.ArrayLike, noise: FloatArray, rng: np.random.Generator) -> FloatArray:
-    return rng.permuted(np.broadcast_to(np.asarray(pattern, np.float64), noise.shape), axis=1)
+    return half_widths(critical(noise, se, len(errors), confidence), se, constant)
 
 
 def _smallest(pattern: FloatArray, noise: FloatArray, half: FloatArray, power: float) -> float:
-    """The range r at which the share `power` of the draws r * pattern + noise, (B, F), has a pair beyond its `half`."""
-    first, second = np.triu_indices(noise.shape[1], 1)
-    effect, error = pattern[:, first] - pattern[:, second], noise[:, first] - noise[:, second]
-    room = half - np.where(effect < 0, -error, error)
-    # a pair without an effect is beyond at any r, by noise alone, or at none
-    apart = np.where(np.abs(error) > half, 0.0, np.inf)
-    needed = np.divide(room, np.abs(effect), out=apart, where=np.abs(effect) > TIE).min(axis=1)
+    """The range r at which the share `power` of the draws r * pattern + noise, (F, B), has a pair beyond its `half`."""
+    needed = np.full(noise.shape[1], np.inf)
+    for (first, second), width in zip(combinations(range(len(noise)), 2), half, strict=True):
+        error = noise[first] - noise[second]
+        effect = pattern[first] - pattern[second]
+        # a pair without an effect is beyond at any r, by noise alone and either way, or at none
+        effect += np.copysign(TINY, error)
+        np.minimum(needed, (np.copysign(width, effect) - error) / effect, out=needed)
     return float(np.quantile(needed.clip(min=0), power, method="higher"))

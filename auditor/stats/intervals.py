@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtri, stdtrit
 
-from auditor.stats.arrays import Interval, floats
+from auditor.stats.arrays import TIE, FloatArray, IntArray, Interval, floats, grouped
 
 Side = Literal["both", "lower", "upper"]
 
@@ -39,12 +39,15 @@ def wilson(successes: float, n: int, *, confidence: float = 0.95) -> RateInterva
     x = _successes(successes, n)
     if n == 0:
         return RateInterval(None, None, 0, "no item was measured")
-    z, p = float(ndtri((1 + confidence) / 2)), x / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low = 0.0 if x == 0 else max(0.0, centre - half)
-    high = 1.0 if x == n else min(1.0, centre + half)
-    return RateInterval(p, (low, high), n)
+    low, high = wilson_ends(np.array([x / n]), np.array([float(n)]), float(ndtri((1 + confidence) / 2)))
+    return RateInterval(x / n, (0.0 if x == 0 else float(low[0]), 1.0 if x == n else float(high[0])), n)
+
+
+def wilson_ends(rates: FloatArray, sizes: FloatArray, z: float) -> tuple[FloatArray, FloatArray]:
+    """Both ends for rates (K,) of samples of `sizes` (K,), which need not be whole; `z` is the normal quantile."""
+    centre = (rates + z * z / (2 * sizes)) / (1 + z * z / sizes)
+    half = z / (1 + z * z / sizes) * np.sqrt(rates * (1 - rates) / sizes + (z / (2 * sizes)) ** 2)
+    return np.minimum(rates, centre - half).clip(min=0), np.maximum(rates, centre + half).clip(max=1)
 
 
 def clopper_pearson(successes: float, n: int, *, confidence: float = 0.95, side: Side = "both") -> RateInterval:
@@ -55,10 +58,7 @@ def clopper_pearson(successes: float, n: int, *, confidence: float = 0.95, side:
     x = _successes(successes, n)
     if n == 0:
         return RateInterval(None, None, 0, "no item was measured")
-    tail = (1 - confidence) / (2 if side == "both" else 1)
-    low = 0.0 if side == "upper" or x == 0 else float(betaincinv(x, n - x + 1, tail))
-    high = 1.0 if side == "lower" or x == n else float(betaincinv(x + 1, n - x, 1 - tail))
-    return RateInterval(x / n, (low, high), n)
+    return RateInterval(x / n, _exact(x, n, confidence, side), n)
 
 
 def best_provable(n: int, confidence: float = 0.95) -> float | None:
@@ -69,12 +69,45 @@ def best_provable(n: int, confidence: float = 0.95) -> float | None:
     return (1 - confidence) ** (1 / n) if n > 0 else None
 
 
-def cell_interval(item_means: npt.ArrayLike, *, confidence: float = 0.95) -> RateInterval:
-    """A cell's accuracy or parseability with its Clopper-Pearson interval from per-item means over seeds (N,)."""
+def cell_interval(
+    item_means: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None, confidence: float = 0.95, side: Side = "both"
+) -> RateInterval:
+    """A cell's accuracy or parseability with its Clopper-Pearson interval from per-item means over seeds (N,).
+
+    Items of one of the `clusters` (N,) are alike: they count for as many independent ones as have the variance of the
+    clusters' sums, with Student's quantiles for the number of clusters (Korn and Graubard 1998).
+    """
     means = floats(item_means)
     if not np.isfinite(means).all():
         return RateInterval(None, None, len(means), "an item has no answered seed")
-    return clopper_pearson(math.fsum(means), len(means), confidence=confidence)
+    if clusters is None or len(means) == 0:
+        return clopper_pearson(math.fsum(means), len(means), confidence=confidence, side=side)
+    size = _independent(means, grouped(clusters)[1], confidence)
+    rate = math.fsum(means) / len(means)
+    return RateInterval(rate, _exact(rate * size, size, confidence, side), len(means))
+
+
+def _independent(means: FloatArray, unit: IntArray, confidence: float) -> float:
+    """How many independent items say as much as these (N,) of the clusters `unit` (N,)."""
+    items, units = len(means), int(unit.max()) + 1
+    if units == items or units < 2:
+        return float(units)
+    centred = means - means.mean()
+    between = units / (units - 1) * float((np.bincount(unit, centred) ** 2).sum())
+    within = items / (items - 1) * float((centred**2).sum())
+    if between <= TIE or within <= TIE:
+        return float(units)
+    tail = (1 + confidence) / 2
+    size = items * within / between * float(stdtrit(items - 1, tail) / stdtrit(units - 1, tail)) ** 2
+    return min(float(items), size)
+
+
+def _exact(successes: float, size: float, confidence: float, side: Side) -> Interval:
+    tail = (1 - confidence) / (2 if side == "both" else 1)
+    x, rest = successes, size - successes
+    low = 0.0 if side == "upper" or x <= 0 else float(betaincinv(x, rest + 1, tail))
+    high = 1.0 if side == "lower" or rest <= 0 else float(betaincinv(x + 1, rest, 1 - tail))
+    return low, high
 
 
 def _successes(successes: float, n: int) -> float:

@@ -6,22 +6,12 @@ For votes a group is an item of one cell; for disagreement it is a (task, model,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from auditor.stats.arrays import BoolArray, FloatArray, IntArray, grouped, same_length
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """Rows (R,): `count` seeds of `group` gave one and the same prediction, which is `correct` or not."""
-
-    group: IntArray
-    count: IntArray
-    correct: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,35 +31,11 @@ class SeedDisagreement:
     reason: str | None = None
 
 
-def tally(group: npt.ArrayLike, prediction: npt.ArrayLike, correct: npt.ArrayLike) -> Tally:
-    """Counts of generations (M,) by group and prediction code; `correct` follows from those two."""
-    group, prediction = np.asarray(group, np.int64), np.asarray(prediction, np.int64)
-    right = np.asarray(correct, np.bool_)
-    same_length(group=group, prediction=prediction, correct=right)
-    order = np.lexsort((prediction, group))
-    group, prediction, right = group[order], prediction[order], right[order]
-    new = np.ones(len(group), np.bool_)
-    new[1:] = (group[1:] != group[:-1]) | (prediction[1:] != prediction[:-1])
-    first = np.flatnonzero(new)
-    return Tally(group[first], np.diff(first, append=len(group)), right[first])
-
-
-def vote_score(counts: Sequence[int], correct: Sequence[bool]) -> float | None:
-    """Score of one item's majority vote over `counts` per distinct prediction; None without votes.
-
-    Predictions that tie at the top score their expected correctness: the share of them that is correct.
-    """
-    if len(counts) != len(correct):
-        raise ValueError(f"columns differ in length: counts {len(counts)}, correct {len(correct)}")
-    top = max(counts, default=0)
-    if top <= 0:
-        return None
-    modal = [right for count, right in zip(counts, correct, strict=True) if count == top]
-    return sum(modal) / len(modal)
-
-
 def vote_scores(group: npt.ArrayLike, count: npt.ArrayLike, correct: npt.ArrayLike) -> VoteScores:
-    """`vote_score` of every group in tally columns (R,); groups without votes are absent from the result."""
+    """The majority vote's score of every group in tally columns (R,).
+
+    Predictions that tie at the top score the share of them that is correct. Groups without votes are absent.
+    """
     group, count, right = _voted(group, count, correct)
     ids, position = grouped(group)
     top = np.zeros(len(ids), np.int64)
