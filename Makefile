@@ -32,6 +32,7 @@ bench: $(WEIGHTS)
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_pace.py
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_parse.py
 	PYTHONPATH=. $(BIN)/python tests/bench/bench_coverage.py --quick
+	PYTHONPATH=. $(BIN)/python tests/bench/bench_tests.py --quick
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

@@ -203,6 +203,7 @@ def _family(
         fsi_ci=fsi.interval,
         fsi_bounds_simultaneous=weighed.fsi_bounds,
         p_wrapper_effect=weighed.p,
+        p_wrapper_effect_mid=weighed.mid_p,
         p_holm=holm[0],
         p_cochran_q=weighed.p_cochran,
         p_cochran_q_holm=holm[1],

@@ -19,8 +19,9 @@ LOWER_FLOOR = 0.02
 
 class Evidence(Struct, frozen=True):
     """One (model, task, arm) under one parser. `fsi` and `psi` are None where the cells have no items, and have a
-    reason where these are not enough. `p` is of the permutation test, `p_cochran` of Cochran's Q where every item has
-    one seed; `detectable` is the smallest range, wrappers equally spaced, that 80 % of such runs would find."""
+    reason where these are not enough. `p` and `mid_p` are of the permutation test, `p_cochran` of Cochran's Q where
+    every item has one seed; `detectable` is the smallest range, wrappers equally spaced, that 80 % of such runs would
+    find."""
 
     rates: Items | None = None
     fsi: RangeEstimate | None = None
@@ -28,6 +29,7 @@ class Evidence(Struct, frozen=True):
     fsi_bounds: Interval | None = None
     psi_bounds: Interval | None = None
     p: float | None = None
+    mid_p: float | None = None
     p_cochran: float | None = None
     chances: dict[str, float] = {}
     contenders: tuple[str, ...] = ()
@@ -58,10 +60,12 @@ def _tested(one: Evidence, rates: Items, correct: FloatArray, names: Sequence[st
     draws = noise.normal_noise(errors, seed, DRAWS)
     ranked = best.best(correct.mean(axis=1), errors, draws)
     single = bool(np.isin(correct, (0.0, 1.0)).all()) and not rates.clustered
+    permuted = effects.permutation_test(correct, seed, clusters=rates.units, relabellings=DRAWS)
     floor = one.fsi.floor if one.fsi else None
     return structs.replace(
         one,
-        p=effects.permutation_test(correct, seed, clusters=rates.units, relabellings=DRAWS).p,
+        p=permuted.p,
+        mid_p=permuted.mid_p,
         p_cochran=effects.cochran_q(correct).p if single else None,
         chances=dict(zip(names, ranked.chance, strict=True)) if ranked.chance else {},
         contenders=tuple(names[place] for place in ranked.contenders or ()),

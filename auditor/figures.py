@@ -117,6 +117,8 @@ class SensitivityRow(Struct, frozen=True):
     fsi_bounds_simultaneous: Interval | None = None
     p_wrapper_effect: float | None = None
     """Of the permutation test; `p_holm` is adjusted over the tasks of the model."""
+    p_wrapper_effect_mid: float | None = None
+    """The same with ties counted half: the other rejects too seldom where ranges of few items tie."""
     p_holm: float | None = None
     p_cochran_q: float | None = None
     p_cochran_q_holm: float | None = None

@@ -25,7 +25,7 @@ _SPLIT = _named("sensitivity", "content_part format_part format_truncated format
 _EVIDENCE = (
     *_named("sensitivity", "fsi_floor fsi_star fsi_ci fsi_bounds_simultaneous fsi_detectable items_for_lower_floor"),
     *_named("sensitivity", "psi_floor psi_star psi_ci psi_bounds_simultaneous p_wrapper_effect p_holm"),
-    *_named("sensitivity", "p_cochran_q p_cochran_q_holm"),
+    *_named("sensitivity", "p_wrapper_effect_mid p_cochran_q p_cochran_q_holm"),
     *_named("models", "fsi_star fsi_star_ci fsi_star_ci_fixed psi_star psi_star_ci psi_star_ci_fixed"),
     *_named("models", "fsi_ci_hierarchical psi_ci_hierarchical"),
     "wins.not_separable",

@@ -55,17 +55,25 @@ def test_students_interval_needs_a_spread() -> None:
 
 
 def test_the_interval_of_ranges_reaches_as_far_as_the_bias_can() -> None:
-    """The mean is that of the signed estimates; the ends are those of `least` and `most`."""
-    tasks = [estimate(0.02, -0.03, 0.05), estimate(0.06, 0.05, 0.07), estimate(-0.01, -0.01, 0.03)]
+    """The mean is that of the signed estimates; the ends are those of `least` and `most`, which are not skewed here."""
+    tasks = [estimate(0.02, -0.03, 0.05), estimate(0.06, 0.05, 0.09), estimate(-0.02, -0.11, 0.07)]
     found = macro_range(tasks)
-    low, high = macro_t([-0.03, 0.05, -0.01]).interval, macro_t([0.05, 0.07, 0.03]).interval
-    middle = macro_t([0.02, 0.06, -0.01]).interval
+    low, high = macro_t([-0.03, 0.05, -0.11]).interval, macro_t([0.05, 0.07, 0.09]).interval
+    middle = macro_t([0.02, 0.06, -0.02]).interval
     assert low is not None
     assert high is not None
     assert middle is not None
-    assert found.mean == pytest.approx(0.07 / 3)
+    assert found.mean == pytest.approx(0.06 / 3)
     assert low[0] < middle[0]
-    assert found.interval == (low[0], max(high[1], middle[1]))
+    assert found.interval == pytest.approx((low[0], max(high[1], middle[1])))
+
+
+def test_the_end_on_the_side_of_the_longer_tail_moves_out() -> None:
+    """0, 0, 0, .4: mean .1, sd .2, adjusted skewness 2; Johnson's shift is 2 (1 + 2 t^2) .2 / 24, upward alone."""
+    quantile = float(stats.t.ppf(0.975, 3))
+    found = macro_range([estimate(value, value, value) for value in (0.0, 0.0, 0.0, 0.4)])
+    half = quantile * 0.2 / 2
+    assert found.interval == pytest.approx((0.1 - half, 0.1 + half + 2 * (1 + 2 * quantile**2) * 0.2 / 24))
 
 
 def test_the_interval_of_ranges_is_never_shorter_than_students() -> None:
@@ -227,10 +235,11 @@ def test_the_interval_for_exactly_these_tasks_by_hand() -> None:
 
 
 def test_a_negative_estimate_is_as_far_from_its_ends_as_0_is() -> None:
-    """-.02 with [0, .03] has nothing below and .03 above; the mean stays signed."""
+    """-.02 with [0, .03] has .03 above, and below as much, since 0 is where its end is clipped; the mean stays
+    signed."""
     found = fixed_tasks([estimate(-0.02, -0.03, 0.01, (0.0, 0.03)), estimate(0.06, 0.05, 0.07, (0.02, 0.10))])
     assert found.mean == pytest.approx(0.02)
-    assert found.interval == pytest.approx((0.01 - 0.04 / 2, 0.04 + math.hypot(0.03, 0.04) / 2))
+    assert found.interval == pytest.approx((0.01 - math.hypot(0.03, 0.04) / 2, 0.04 + math.hypot(0.03, 0.04) / 2))
 
 
 def test_the_estimate_itself_is_never_left_out() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import t
+from scipy.stats import norm, t
 
 from auditor.stats.arrays import FloatArray
 from auditor.stats.simultaneous import RangeBounds, range_bounds
@@ -21,10 +21,10 @@ def matrix(seed: int, wrappers: int = 4, items: int = 60) -> FloatArray:
 
 def by_multipliers(y: FloatArray, unit: list[int], seed: int, draws: int) -> tuple[float, float, float]:
     """Critical value and bounds by the definition: one normal multiplier per unit, the same for every wrapper, and
-    standard errors that are estimates."""
+    Student's quantile for the normal one."""
     count, units = y.shape[1], len(set(unit))
-    means, rng = y.mean(axis=1), np.random.default_rng(seed)
-    xi = rng.standard_normal((draws, units))[:, unit]
+    means = y.mean(axis=1)
+    xi = np.random.default_rng(seed).standard_normal((draws, units))[:, unit]
     noise = np.sqrt(units / (units - 1)) / count * xi @ (y - means[:, None]).T
     largest, contrasts = np.zeros(draws), []
     for f in range(len(y)):
@@ -33,7 +33,7 @@ def by_multipliers(y: FloatArray, unit: list[int], seed: int, draws: int) -> tup
             se = np.sqrt(units / (units - 1) * (sums**2).sum()) / count
             largest = np.maximum(largest, abs(noise[:, f] - noise[:, g]) / se)
             contrasts.append((abs(means[f] - means[g]), se))
-    k = float(np.quantile(largest / np.sqrt(rng.chisquare(units - 1, draws) / (units - 1)), 0.95))
+    k = float(t.ppf(norm.cdf(np.quantile(largest, 0.95)), units - 1))
     low, high = max(d - k * se for d, se in contrasts), max(d + k * se for d, se in contrasts)
     return k, max(0.0, low), min(1.0, high)
 

@@ -7,11 +7,10 @@ The contrasts may come in portions: `enlarge` keeps the largest so far, one numb
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import ndtr, stdtrit
 
 from auditor.stats.arrays import TIE, FloatArray
 
@@ -38,19 +37,11 @@ def critical(noise: FloatArray, se: FloatArray, units: int, confidence: float) -
 
 
 def quantile(largest: FloatArray, df: int, confidence: float) -> float:
-    """The quantile of the largest |t| (B,) where standard errors are estimates with `df` degrees of freedom.
-
-    With one contrast it is Student's. Without it max-t bounds covered 89 to 92 % at 20 to 50 items.
+    """The quantile of the largest |t| (B,) where standard errors are estimates with `df` degrees of freedom: Student's
+    at the probability that the normal one has. Without it max-t bounds covered 83 to 93 % at 10 to 50 items.
     """
-    return float(np.quantile(largest / _estimated(df, len(largest)), confidence))
-
-
-@lru_cache(maxsize=32)
-def _estimated(df: int, draws: int) -> FloatArray:
-    """Estimated over true standard errors (B,), at evenly spaced probabilities: the draws are in no order."""
-    ratios: FloatArray = np.sqrt(chdtri(df, (np.arange(draws) + 0.5) / draws) / df)
-    ratios.flags.writeable = False
-    return ratios
+    normal = float(np.quantile(largest, confidence))
+    return float(stdtrit(df, ndtr(normal))) if normal > 0 else 0.0
 
 
 def half_widths(k: float, se: FloatArray, constant: FloatArray | float) -> FloatArray:

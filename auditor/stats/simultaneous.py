@@ -3,8 +3,8 @@
 A plug-in range is biased up and has no simple interval, but it is a function of all pairwise contrasts: bounds that
 hold for every contrast at once hold for the range in any configuration.
 
-Simulated coverage at a nominal 95 %, five wrappers: 94-99 % from 100 items on, and 92-95 % at 20 to 50 items when no
-wrapper has an effect; at least 96 % where one wrapper fails on a handful of items.
+Simulated coverage at a nominal 95 %, five wrappers: 94-99 %, and at least 96 % where one wrapper fails on a handful of
+items.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def range_bounds(
     wrapper. `clusters` (N,) are ids of items that belong together (a shared passage).
 
     With D_fg = m_f - m_g, its standard error over units and k the quantile of max |G_f - G_g| / se_fg over
-    `normal_noise`: [max(0, max(|D| - k se)), min(1, max(|D| + k se))]. A pair whose difference is the same in all
-    units has se 0, which is ignorance, not certainty: it gets the rule of three, 3/units at 95 %, times 1 + |D|, the
-    farthest an unseen item can lie from D. That half-width is for one pair at a time. Pairs that vary with a
-    wrapper of few events add the bounds of `rare`, which alone hold where a wrapper fails on a handful of items.
+    `normal_noise`, made Student's: [max(0, max(|D| - k se)), min(1, max(|D| + k se))]. A pair whose difference is the
+    same in all units has se 0, which is ignorance, not certainty: it gets the rule of three, 3/units at 95 %, times
+    1 + |D|, the farthest an unseen item can lie from D. That half-width is for one pair at a time. Pairs that vary with
+    a wrapper of few events add the bounds of `rare`, which alone hold where a wrapper fails on a handful of items.
     """
     y = floats(items, ndim=2)
     unit = unit_of(y, clusters)
