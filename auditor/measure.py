@@ -184,15 +184,19 @@ def measure(
 ) -> Measured:
     """Shape one parser's tallies, which come in order of cells. `given` are cells (n, accuracy, parseability) that were
     scored elsewhere, `clusters` those of items that have one."""
-    # one cell at a time: a row as Python has it takes ten times the memory of its numbers
-    read = {id_: _columns(rows) for id_, rows in groupby(tallies, itemgetter(0))}
+    # one cell at a time: its rows take ten times the memory of what is kept of them
+    read = {
+        id_: _cell(id_, keys[id_], totals[id_], _columns(rows), clusters)
+        for id_, rows in groupby(tallies, itemgetter(0))
+        if id_ in keys
+    }
     cells = []
     for id_, key in keys.items():
         total = totals.get(id_)
         if parser == GIVEN and id_ in given:
             cells.append(_given_cell(id_, key, given[id_]))
         elif total is not None and _concerns(parser, total):
-            cells.append(_cell(id_, key, total, read.get(id_), clusters))
+            cells.append(read[id_] if id_ in read else _unread(id_, key, total))
     return Measured(parser, tuple(cells))
 
 
@@ -311,10 +315,13 @@ def _given_cell(id_: int, key: CellKey, given: tuple[int | None, float, float | 
     return Cell(id_, key, n, 0, parsed, correct, None, None, None, rates=(accuracy, parseability))
 
 
-def _cell(id_: int, key: CellKey, total: CellTotal, rows: IntArray | None, clusters: Mapping[int, int]) -> Cell:
+def _unread(id_: int, key: CellKey, total: CellTotal) -> Cell:
+    """A cell of which the parser read nothing."""
     tokens = (total.prompt_tokens_mean, total.completion_tokens_mean, total.truncated)
-    if rows is None:
-        return Cell(id_, key, total.answered, total.missing, None, None, None, None, None, None, None, None, *tokens)
+    return Cell(id_, key, total.answered, total.missing, None, None, None, None, None, None, None, None, *tokens)
+
+
+def _cell(id_: int, key: CellKey, total: CellTotal, rows: IntArray, clusters: Mapping[int, int]) -> Cell:
     replies = _replies(rows)
     items, position = np.unique(replies.item, return_inverse=True)
     per_item, parsed = (_per_item(position, sets) for sets in (replies.answered, replies.parsed))
@@ -332,7 +339,9 @@ def _cell(id_: int, key: CellKey, total: CellTotal, rows: IntArray | None, clust
         np.array([clusters.get(item, item) for item in items.tolist()]) if clusters else items,
         replies,
         _votes(rows),
-        *tokens,
+        total.prompt_tokens_mean,
+        total.completion_tokens_mean,
+        total.truncated,
     )
 
 

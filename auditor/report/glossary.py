@@ -49,7 +49,24 @@ TERMS = (
         "Accuracy of the best single wrapper less the mean over wrappers, averaged over tasks.",
     ),
     ("Noise floor", "The FSI that chance alone would give if the wrapper had no effect."),
-    ("FSI*", "FSI adjusted for that noise, with an interval that covers; 0 where FSI is within the noise."),
+    (
+        "FSI*, PSI*",
+        "FSI and PSI adjusted for that noise, with intervals that cover; 0 where they are within it.",
+    ),
+    (
+        "Simultaneous bounds",
+        "Bounds that hold for all pairs of wrappers at once, so for their range, whichever it lies between.",
+    ),
+    (
+        "p, Holm, mid-p",
+        "How often a range so large comes by chance where the wrapper does nothing (labels permuted within each item); "
+        "adjusted for the number of tasks (Holm); with ties counted half (mid-p).",
+    ),
+    ("A/A", "One cell with one seed against the same with another: what two runs differ by that do not differ."),
+    (
+        "Apparent, certified",
+        "Two models that change places between wrappers as measured; for sure at 95 %, over all pairs and wrappers.",
+    ),
     ("Interval as in the paper", "95 % percentile bootstrap over tasks. Not calibrated: it covers less than it says."),
     ("Strict", "Reads only a reply that is exactly what the wrapper asked for."),
     ("Normalized", "Tolerates formatting around an answer, as long as exactly one answer remains."),
