@@ -186,7 +186,7 @@ def measure(
     scored elsewhere, `clusters` those of items that have one."""
     # one cell at a time: its rows take ten times the memory of what is kept of them
     read = {
-        id_: _cell(id_, keys[id_], totals[id_], _columns(rows), clusters)
+        id_: _cell(id_, keys[id_], totals[id_], _columns(list(rows)), clusters)
         for id_, rows in groupby(tallies, itemgetter(0))
         if id_ in keys
     }
@@ -293,13 +293,19 @@ def _rates(cells: Sequence[tuple[IntArray | None, FloatArray | None]], shared: I
     return np.array(rows) if len(rows) == len(cells) else None
 
 
-def _columns(rows: Iterable[TallyRow]) -> IntArray:
-    """A cell's rows as numbers, (R, 8): the value is the place of what was said among all that was."""
-    said: dict[tuple[int, int, str | None], int] = {}
-    found: IntArray = np.fromiter(
-        ((*row[:7], said.setdefault(row[5:], len(said))) for row in rows), np.dtype((np.int64, 8))
-    )
-    return found
+_NUMBERS = itemgetter(*range(7))
+
+
+def _columns(rows: Sequence[TallyRow]) -> IntArray:
+    """A cell's rows as numbers, (R, 8), the last one the place of the value among all that were said."""
+    table = np.empty((len(rows), 8), np.int64)
+    table[:, :7] = np.fromiter(map(_NUMBERS, rows), np.dtype((np.int64, 7)), len(rows))
+    if np.ptp(table[:, 2]) == 0:  # in one set of seeds every row is another value of its item
+        table[:, 7] = np.arange(len(rows))
+    else:
+        said: dict[tuple[int, int, str | None], int] = {}
+        table[:, 7] = [said.setdefault(row[5:], len(said)) for row in rows]
+    return table
 
 
 def _concerns(parser: str, total: CellTotal) -> bool:
