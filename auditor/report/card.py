@@ -98,6 +98,17 @@ def primary(parsers: Sequence[str]) -> str:
     return "strict" if "strict" in parsers or not parsers else parsers[0]
 
 
+def telling(summary: Summary) -> str:
+    """The parser that sentences are about: the one that headlines quote, unless it could read hardly a reply; then the
+    first that could."""
+    first = primary(summary.parsers)
+    for parser in (first, *(name for name in summary.parsers if name != first)):
+        cells = [cell for cell in summary.cells if cell.parser == parser and cell.n != 0]
+        if cells and not _hardly_read(cells):
+            return parser
+    return first
+
+
 def pair(parsers: Sequence[str]) -> tuple[str, ...]:
     """The two parsers whose gap is shown: `strict` and `normalized` where they were used, else the first two."""
     first = primary(parsers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,7 +14,7 @@ from msgspec import Struct
 from auditor.figures import CellRow, RankingRow, ReplyExample, SensitivityRow, Summary, WinsRow
 from auditor.records import Message
 from auditor.report import enforced, fields, noise, parsers, ranges, statistics, text
-from auditor.report.card import Card, Subject, cards, leading, pair, primary, subjects
+from auditor.report.card import Card, Subject, cards, leading, pair, primary, subjects, telling
 from auditor.report.causes import why
 from auditor.report.cells import ReasonTable, WrapperRows, by_task, by_wrapper, reason_tables
 from auditor.report.endpoints import places
@@ -89,6 +89,8 @@ def render_html(summary: Summary, examples: Sequence[ReplyExample], study: Mappi
             rankings=_rankings(summary),
             wins=_wins(summary),
             primary=primary(summary.parsers),
+            telling=telling(summary),
+            under=partial(noise.under, summary),
             pair=pair(summary.parsers),
             why=cache(lambda field: why(summary, field)),
             noise_words=lambda parser: noise.sentences(summary, parser),

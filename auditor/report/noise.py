@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from auditor.figures import SensitivityRow, Summary
-from auditor.report.card import primary
+from auditor.report.card import primary, telling
 from auditor.report.text import count, plural, rate
 
 LEVEL = 0.05
@@ -26,17 +26,22 @@ def sentences(summary: Summary, parser: str) -> tuple[str, ...]:
 
 
 def floor(summary: Summary) -> str:
-    """Which ranges are noise, under the parser that headlines quote, or the first one that reads something."""
-    first = primary(summary.parsers)
-    for parser in (first, *(name for name in summary.parsers if name != first)):
-        rows = [row for row in summary.sensitivity if row.parser == parser and row.fsi_floor is not None]
-        if rows and max(row.fsi_floor or 0.0 for row in rows) >= SMALLEST:
-            return _floor(summary, rows) if parser == first else f"Read by {parser}: {_floor(summary, rows)}"
-    return ""
+    """Which ranges are noise, under the parser that sentences are about; empty where nothing varies."""
+    parser = telling(summary)
+    rows = [row for row in summary.sensitivity if row.parser == parser and row.fsi_floor is not None]
+    if not rows or max(row.fsi_floor or 0.0 for row in rows) < SMALLEST:
+        return ""
+    return under(summary, _floor(summary, rows))
+
+
+def under(summary: Summary, said: str) -> str:
+    """The sentence, after the parser it is about where that is not the one that headlines quote."""
+    parser = telling(summary)
+    return f"Read by {parser}: {said[0].lower()}{said[1:]}" if said and parser != primary(summary.parsers) else said
 
 
 def _floor(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
-    floors = [row.fsi_floor or 0.0 for row in rows]
+    floors = [row.fsi_floor for row in rows if row.fsi_floor is not None and row.fsi_floor >= SMALLEST]
     return f"With {_design(summary, rows)}, ranges below {_span(floors)} are noise."
 
 
