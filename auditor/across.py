@@ -11,7 +11,6 @@ import numpy as np
 from msgspec import structs
 
 from auditor.figures import (
-    MISSING_MARK,
     CellRow,
     MajorityVoteRow,
     RankingRow,
@@ -22,8 +21,8 @@ from auditor.figures import (
     TokenSpread,
     WinsRow,
 )
-from auditor.measure import GIVEN, Cell, FloatArray, Measured, by_seed
-from auditor.stats import regression, spread, votes, wins
+from auditor.measure import GIVEN, Cell, FloatArray, Measured, single_seeds
+from auditor.stats import regression, seeds, spread, votes, wins
 
 
 def by_arm(measured: Measured) -> dict[str, list[Cell]]:
@@ -143,43 +142,29 @@ def majority_vote(parser: str, cells: Sequence[CellRow]) -> list[MajorityVoteRow
 
 
 def seed_noise(measured: Measured) -> list[SeedNoiseRow]:
-    """A/A: how far apart runs are that differ in nothing but the seed. A seed that lacks more than 1 % of the items of
-    its cell is no such run."""
+    """A/A: how far apart runs are that differ in nothing but the seed, pair by pair on the items that both answered."""
     rows = []
     for arm, cells in by_arm(measured).items():
-        runs = [found for cell in cells if len(found := _runs(cell)) > 1]
-        rates = [np.array(found)[:, 1:] / np.array(found)[:, :1] for found in runs]
-        known = bool(runs) and all(cell.correct is not None for cell in cells if cell.n)
+        found = [one for cell in cells if (one := single_seeds(cell)) is not None]
+        told = [one for one in found if seeds.gaps(one.answered, one.parsed).pairs]
+        parsed = [seeds.gaps(one.answered, one.parsed) for one in told]
+        right = [seeds.gaps(one.answered, one.correct) for one in told if one.correct is not None]
+        known = bool(told) and len(right) == len(told)
         rows.append(
             SeedNoiseRow(
                 parser=measured.parser,
                 arm=arm,
-                cells=len(runs),
-                seeds=min((len(found) for found in runs), default=None),
-                accuracy_difference=_difference([rate[:, 1] for rate in rates]) if known else None,
-                accuracy_range=_range([rate[:, 1] for rate in rates]) if known else None,
-                parseability_difference=_difference([rate[:, 0] for rate in rates]),
-                parseability_range=_range([rate[:, 0] for rate in rates]),
+                cells=len(told),
+                seeds=min((len(one.answered) for one in told), default=None),
+                accuracy_difference=seeds.mean(right) if known else None,
+                accuracy_range=seeds.largest(right) if known else None,
+                accuracy_excess=seeds.excess(right) if known else None,
+                parseability_difference=seeds.mean(parsed),
+                parseability_range=seeds.largest(parsed),
+                parseability_excess=seeds.excess(parsed),
             )
         )
     return rows
-
-
-def _runs(cell: Cell) -> list[tuple[int, int, int]]:
-    """(n, parsed, correct) of each seed that answered nearly every item."""
-    least = (1 - MISSING_MARK) * (0 if cell.items is None else len(cell.items))
-    return [(n, parsed, correct or 0) for _, _, n, parsed, correct in by_seed([cell]) if n >= least]
-
-
-def _difference(rates: Sequence[FloatArray]) -> float | None:
-    """Mean over cells of the mean difference of two seeds' rates."""
-    gaps = [np.abs(rate[:, None] - rate)[np.triu_indices(len(rate), 1)].mean() for rate in rates]
-    return float(np.mean(gaps)) if gaps else None
-
-
-def _range(rates: Sequence[FloatArray]) -> float | None:
-    """The largest difference of two seeds' rates in any cell."""
-    return max((float(np.ptp(rate)) for rate in rates), default=None)
 
 
 # Prompts and places --------------------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ def summarize(
     model_rows = order.placed(_models(sensitivity_rows, weighed, run.seed), cells)
     enforced = [row for reading in readings for row in arms.enforcement(reading.measured, findings)]
     compared = comparisons.comparisons(measured, run.seed)
+    aa = [row for one in measured for row in across.seed_noise(one)]
     fits = [row for one in measured for row in across.regressions(one)]
     grouped = [row for one in measured for row in groups.rows(one, subjects, run.seed)]
     by_field = [row for reading in readings for row in fields.rows(reading.measured, reading.by_field)]
@@ -82,7 +83,7 @@ def summarize(
         rankings=tuple(row for one in measured for row in across.rankings(one)),
         warnings=(
             *caveats,
-            *gaps.caveats(cells, sensitivity_rows, model_rows, fits, grouped),
+            *gaps.caveats(cells, sensitivity_rows, model_rows, fits, grouped, aa),
             *arms.caveats(enforced),
             *order.caveats(model_rows),
             *fields.caveats(by_field),
@@ -90,7 +91,7 @@ def summarize(
             *comparisons.caveats(compared),
         ),
         endpoints=tuple(_endpoint(found, upstreams) for found in findings),
-        seed_noise=tuple(row for one in measured for row in across.seed_noise(one)),
+        seed_noise=tuple(aa),
         reversals=tuple(row for one in measured for row in order.reversals(one, run.seed)),
         comparisons=tuple(compared),
         groups=tuple(grouped),
@@ -178,9 +179,10 @@ def _family(
     rates = _rates([cell.accuracy for cell in cells])
     accuracy = sensitivity.fsi(rates)
     parseability = sensitivity.psi(_rates([cell.parseability for cell in cells]))
-    n, content, cut, odd = 0, 0, 0, 0
+    n, content, cut, odd, told = 0, 0, 0, 0, False
     if accuracy.value is not None:
         n, content, cut, odd = split(cells[accuracy.best[0]], cells[accuracy.worst[0]])
+        told = None not in (cells[accuracy.best[0]].truncated, cells[accuracy.worst[0]].truncated)
     subset = [on_subset(cell, matched) for cell in cells]
     return SensitivityRow(
         model=model,
@@ -217,8 +219,8 @@ def _family(
         items_for_lower_floor=weighed.items_needed,
         format_part=(cut + odd) / n if n else None,
         content_part=content / n if n else None,
-        format_truncated=cut / n if n else None,
-        format_noncompliant=odd / n if n else None,
+        format_truncated=cut / n if n and told else None,
+        format_noncompliant=odd / n if n and told else None,
     )
 
 

@@ -121,7 +121,7 @@ def _row(pair: Pair, said: pairs.Difference) -> ComparisonRow:
         tasks=len(pair.tasks),
         items=sum(len(task.units) for task in pair.tasks),
         difference=said.mean,
-        difference_ci=said.bca or said.percentile,
+        difference_ci=said.percentile,
         only_a=None if b is None else int(b),
         only_b=None if c is None else int(c),
         p_mcnemar=None if b is None or c is None else pairs.mcnemar(int(b), int(c)).p,

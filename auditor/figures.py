@@ -112,7 +112,8 @@ class SensitivityRow(Struct, frozen=True):
     fsi_floor: float | None = None
     """The FSI that noise alone would be expected to show."""
     fsi_star: float | None = None
-    """FSI adjusted for noise, signed: below 0 where it is less than noise. Show max(0, fsi_star)."""
+    """FSI adjusted for noise, signed: below 0 where it is less than noise. Show max(0, fsi_star). Like floor, interval,
+    bounds and tests it is over the items that every wrapper answered, so it may differ from FSI by those as well."""
     fsi_ci: Interval | None = None
     fsi_bounds_simultaneous: Interval | None = None
     p_wrapper_effect: float | None = None
@@ -197,8 +198,9 @@ class ReversalRow(Struct, frozen=True):
 class ComparisonRow(Struct, frozen=True):
     """Accuracy of one side less that of the other, on the items that both answered, averaged over items, then `tasks`.
     Sides are two wrappers of one model, or two models over the `wrappers` that both have. The interval is the 95 %
-    paired bootstrap over items (BCa), tasks fixed. With one seed and one wrapper a side, `only_a` and `only_b` are the
-    items that one side alone has right, over all tasks, and `p_mcnemar` is exact."""
+    paired bootstrap over items (percentiles), tasks fixed. With one seed (or seeds that all agree) and one wrapper a
+    side, `only_a` and `only_b` are the items that one side alone has right, over all tasks, and `p_mcnemar` is
+    exact."""
 
     arm: str
     parser: str
@@ -217,7 +219,7 @@ class ComparisonRow(Struct, frozen=True):
 
 class GroupRow(Struct, frozen=True):
     """One group of items (a subject) within a task, under the wrappers of the family: how far they lie apart, and how
-    far noise alone would put them."""
+    far noise alone would put them. Over items that every wrapper answered, seeds averaged within an item first."""
 
     model: str
     task: str
@@ -296,9 +298,11 @@ class SeedDisagreementRow(Struct, frozen=True):
 
 
 class SeedNoiseRow(Struct, frozen=True):
-    """A/A: rates of one cell with one seed against the same with another. `difference` is the mean over `cells` of the
-    mean absolute difference of two seeds, `range` the largest difference in any cell; `seeds` is how many each has at
-    least."""
+    """A/A: rates of one cell with one seed against the same with another, on the items that both answered. `difference`
+    is the mean over `cells` of the mean absolute difference of two seeds, `range` the largest one in any cell; `seeds`
+    is how many each has at least. `excess` is the root mean square of differences over their standard errors: about 1
+    where items are answered independently, more where a seed moves many items at once, so that intervals over items
+    are too short."""
 
     parser: str
     arm: str
@@ -306,12 +310,15 @@ class SeedNoiseRow(Struct, frozen=True):
     seeds: int | None
     accuracy_difference: float | None
     accuracy_range: float | None
+    accuracy_excess: float | None
     parseability_difference: float | None
     parseability_range: float | None
+    parseability_excess: float | None
 
 
 class MajorityVoteRow(Struct, frozen=True):
-    """Majority vote over seeds against the mean over seeds, per cell: mean and largest absolute change."""
+    """Majority vote over seeds against the mean over seeds, per cell: the mean change, and the largest either way.
+    With two seeds every split vote is a tie, which scores as the mean does."""
 
     parser: str
     arm: str

@@ -51,6 +51,15 @@ class Replies:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SingleSeeds:
+    """What each seed of a cell did on each item, (S, I); `correct` is None without gold."""
+
+    answered: npt.NDArray[np.bool_]
+    parsed: npt.NDArray[np.bool_]
+    correct: npt.NDArray[np.bool_] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Subset:
     """Some generations of a family, under whatever wrapper, as `Replies` has them: columns (K,)."""
 
@@ -261,6 +270,27 @@ def by_seed(cells: Iterable[Cell]) -> list[SeedRow]:
                     right = None if correct is None else _with(correct, bit)
                     rows.append((cell.id, SEEDS_A_WORD * word + bit, n, read, right))
     return rows
+
+
+def single_seeds(cell: Cell) -> SingleSeeds | None:
+    """The replies of a cell one by one; None where it has none."""
+    replies = cell.replies
+    if replies is None:
+        return None
+    items, place = np.unique(replies.item, return_inverse=True)
+    words, bits = np.unique(replies.word), range(int(np.bitwise_or.reduce(replies.answered)).bit_length())
+
+    def table(sets: IntArray) -> npt.NDArray[np.bool_]:
+        found = np.zeros((len(words), len(bits), len(items)), np.bool_)
+        for number, word in enumerate(words):
+            here = replies.word == word
+            found[number, :, place[here]] = sets[here, None] >> np.arange(len(bits)) & 1
+        return found.reshape(-1, len(items))
+
+    answered = table(replies.answered)
+    used = answered.any(axis=1)
+    correct = None if replies.correct is None else table(replies.correct)[used]
+    return SingleSeeds(answered[used], table(replies.parsed)[used], correct)
 
 
 def spreads(rows: Iterable[SpreadRow]) -> Spreads:

@@ -125,7 +125,7 @@ class Store:
 
     def has_texts(self) -> bool:
         """Whether any generation is there to be read by parsers."""
-        return bool(self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE given_parsed IS NULL)"))
+        return bool(self._one("SELECT EXISTS (SELECT 1 FROM generation WHERE given_parsed IS NULL AND answered)"))
 
     def set_meta(self, **values: str) -> None:
         """Set values of the run's description."""

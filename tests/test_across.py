@@ -282,19 +282,29 @@ def test_three_seeds_are_three_pairs() -> None:
     assert (row.parseability_difference, row.parseability_range) == (0.0, 0.0)
 
 
-def test_a_seed_that_answered_clearly_less_is_no_run() -> None:
-    """Of 100 items the second seed answered 99 and stays, the third 98 and is left out; rates are of what each
-    answered."""
-    seeds = [
-        ("1" * 100, "1" * 60 + "0" * 40),
-        ("1" * 99 + "-", "1" * 60 + "0" * 39 + "-"),
-        ("1" * 98 + "--", "0" * 98 + "--"),
-    ]
-    (row,) = across.seed_noise(measured({("m", "t", "a", "none"): seeds}))
-    assert (row.cells, row.seeds) == (1, 2)
-    assert (row.accuracy_difference, row.accuracy_range) == pytest.approx((60 / 99 - 0.6, 60 / 99 - 0.6))
-    (row,) = across.seed_noise(measured({("m", "t", "a", "none"): [seeds[0], seeds[2]]}))
+def test_seeds_are_compared_on_what_both_answered() -> None:
+    """The second seed lacks item 4: on the other three right 2/3 and 1/3. Seeds that share no item are no pair."""
+    two = [("1111", "1101"), ("111-", "100-")]
+    (row,) = across.seed_noise(measured({("m", "t", "a", "none"): two}))
+    assert (row.cells, row.seeds, row.accuracy_difference, row.parseability_range) == pytest.approx((1, 2, 1 / 3, 0.0))
+    (row,) = across.seed_noise(measured({("m", "t", "a", "none"): [("11--", "11--"), ("--11", "--00")]}))
     assert (row.cells, row.seeds, row.accuracy_difference, row.parseability_range) == (0, None, None, None)
+
+
+def test_seeds_that_move_many_items_at_once_are_told() -> None:
+    """20 of 40 items turn from wrong to right: .5 over its standard error. Independent items come to about 1."""
+    turned = [("1" * 40, "0" * 40), ("1" * 40, "1" * 20 + "0" * 20)]
+    (row,) = across.seed_noise(measured({("m", "t", "a", "none"): turned}))
+    error = np.std([1.0] * 20 + [0.0] * 20, ddof=1) / 40**0.5
+    assert row.accuracy_excess == pytest.approx(0.5 / error)
+    assert row.parseability_excess is None
+    rng = np.random.default_rng(2)
+    free = {
+        ("m", "t", f"w{i}", "none"): [("1" * 60, "".join(rng.choice(["0", "1"], 60))) for _ in range(3)]
+        for i in range(30)
+    }
+    (row,) = across.seed_noise(measured(free))
+    assert row.accuracy_excess == pytest.approx(1.0, abs=0.2)
 
 
 def test_without_gold_seeds_differ_in_parseability_alone() -> None:

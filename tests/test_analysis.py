@@ -26,7 +26,7 @@ def micro(parser: str = "strict", seeds: int = 1, cut: frozenset[int] = frozense
             first = 4 if task == "t1" else 0
             rows += [(len(keys), first + i, seeds, int(parsed[i]), int(correct[i])) for i in range(4)]
     given = 4 * seeds if parser == GIVEN else 0
-    totals = {id_: CellTotal(id_, 4 * seeds, 0, 4, None, None, None, given) for id_ in keys}
+    totals = {id_: CellTotal(id_, 4 * seeds, 0, 4, None, None, 0, given) for id_ in keys}
     return summarize(RUN, COUNTS, [], [Reading(measure(parser, keys, totals, tallies(*rows, cut=cut), {}))], [])
 
 

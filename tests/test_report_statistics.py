@@ -65,10 +65,16 @@ def test_what_a_range_is_made_of() -> None:
     first, second, *_ = realistic().sensitivity
     one = replace(first, fsi=0.2, content_part=0.03, format_truncated=0.05, format_noncompliant=0.12)
     two = replace(second, fsi=0.4, content_part=-0.01, format_truncated=0.01, format_noncompliant=0.4)
-    assert statistics.made_of([one, two]) == (
-        "Of a mean range of 0.300, +0.290 comes from replies that could not be read (+0.030 cut by the token limit, "
-        "+0.260 not as asked for), +0.010 from other answers."
+    one, two = replace(one, format_part=0.17), replace(two, format_part=0.41)
+    told = (
+        "Of a mean range of 0.300, +0.290 is right answers that could be read under the best wrapper alone, less those "
     )
+    assert statistics.made_of([one, two]) == (
+        f"{told}under the worst alone (+0.030 cut by the token limit, +0.260 not as asked for); +0.010 is other "
+        f"answers."
+    )
+    imported = replace(two, format_truncated=None, format_noncompliant=None)
+    assert statistics.made_of([one, imported]) == f"{told}under the worst alone; +0.010 is other answers."
     assert statistics.made_of([one, replace(two, content_part=None)]) == ""
     still = replace(one, fsi=0.0, content_part=0.0, format_truncated=0.0, format_noncompliant=0.0)
     assert statistics.made_of([still]) == statistics.made_of([]) == ""
@@ -77,13 +83,15 @@ def test_what_a_range_is_made_of() -> None:
 @pytest.mark.parametrize(
     ("slope", "p", "said"),
     [
-        (0.002, 0.84, "does not move with readability (slope +0.002, p 0.840): what β shows is parsing."),
-        (-0.3, 0.01, "moves with readability too (slope -0.300, p 0.010): not only parsing changes."),
+        (0.002, 0.84, "moves too is not shown (slope +0.002 with s.e. 0.100, p 0.840), nor that it does not."),
+        (-0.3, 0.01, "moves with readability too (slope -0.300 with s.e. 0.100, p 0.010): not only parsing changes."),
     ],
 )
 def test_beta_stands_beside_what_parsing_alone_gives(slope: float, p: float, said: str) -> None:
     """β near the tautology slope is no news; accuracy among readable replies decides whether answers change."""
-    row = RegressionRow("strict", "none", "ok", 30, 0.6, tautology_slope=0.59, parsed_slope=slope, parsed_p=p)
+    row = RegressionRow(
+        "strict", "none", "ok", 30, 0.6, tautology_slope=0.59, parsed_slope=slope, parsed_se=0.1, parsed_p=p
+    )
     found = statistics.regression(row)
     assert found.startswith("β is 0.600, and lost replies alone would make it about 0.590 (the tautology slope).")
     assert found.endswith(said)
@@ -113,10 +121,15 @@ def test_wins_that_may_be_luck() -> None:
 
 def test_what_another_seed_changes() -> None:
     """Accuracy where it is known, else readability, else nothing."""
-    row = SeedNoiseRow("strict", "none", 35, 5, 0.021, 0.085, 0.01, 0.05)
+    row = SeedNoiseRow("strict", "none", 35, 5, 0.021, 0.085, 2.96, 0.01, 0.05, None)
     assert statistics.seeds(with_rows(seed_noise=(row,)), "strict") == (
         "The same wrapper with another seed moves the accuracy of a cell by 0.021 on average and 0.085 at most (A/A, "
-        "35 cells): between two runs of one seed, less than that is nothing."
+        "35 cells): between two runs of one seed, less than that is nothing. That is 3.0 times what items that are "
+        "answered independently would give."
+    )
+    still = replace(row, accuracy_difference=0.0, accuracy_range=0.0)
+    assert statistics.seeds(with_rows(seed_noise=(still,)), "strict") == (
+        "Another seed does not move the accuracy of any cell."
     )
     blind = replace(row, accuracy_difference=None, accuracy_range=None)
     assert "share of readable replies of a cell by 0.010 on average and 0.050" in statistics.seeds(
@@ -189,6 +202,10 @@ def test_comparisons_whose_interval_leaves_out_0() -> None:
         ("m", "n", True),
     ]
     assert statistics.comparisons(with_rows(comparisons=(MODELS,)), "strict") == ""
+    equal = replace(rows[0], difference=0.0, difference_ci=None)
+    assert statistics.comparisons(with_rows(comparisons=(equal,)), "strict") == (
+        "Against plain, no other wrapper changes which items are right."
+    )
 
 
 def group(name: str, fsi: float, floor: float | None, items: int = 8) -> GroupRow:

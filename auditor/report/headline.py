@@ -129,8 +129,19 @@ def _first_place(summary: Summary, arms: Container[str]) -> str:
             for row in rows:
                 under.setdefault(" and ".join(leaders(row)), []).append(row.wrapper)
             told = "; ".join(f"{model} under {', '.join(wrappers)}" for model, wrappers in under.items())
-            return f"Which model comes first depends on the wrapper: {told}."
+            return f"Which model comes first depends on the wrapper: {told}{_certainty(summary, parser, arm)}."
     return ""
+
+
+def _certainty(summary: Summary, parser: str, arm: str) -> str:
+    """Whether models that change places do so by more than chance."""
+    pairs = [row for row in summary.reversals if (row.parser, row.arm) == (parser, arm)]
+    if not pairs:
+        return ""
+    sure = sum(row.certified for row in pairs)
+    if not sure:
+        return "; as measured, chance is not ruled out"
+    return f"; in {count(sure)} of {plural(len(pairs), 'pair')} of models that change places it is more than chance"
 
 
 def _missing(summary: Summary) -> str:

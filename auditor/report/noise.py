@@ -42,7 +42,9 @@ def under(summary: Summary, said: str) -> str:
 
 def _floor(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
     floors = [row.fsi_floor for row in rows if row.fsi_floor is not None and row.fsi_floor >= SMALLEST]
-    return f"With {_design(summary, rows)}, ranges below {_span(floors)} are noise."
+    by_task = " by task" if rate(min(floors)) != rate(max(floors)) else ""
+    shown = f"noise alone shows ranges of {_span(floors)} on average{by_task}"
+    return f"With {_design(summary, rows)}, {shown}: less is nothing."
 
 
 def _design(summary: Summary, rows: Sequence[SensitivityRow]) -> str:
@@ -75,6 +77,6 @@ def _effects(rows: Sequence[SensitivityRow]) -> str:
 def _power(rows: Sequence[SensitivityRow]) -> str:
     seen = [row.fsi_detectable for row in rows if row.fsi_detectable is not None]
     items = [row.items_for_lower_floor for row in rows if row.items_for_lower_floor is not None]
-    told = f"Four of five such runs find a range of {_span(seen)}" if seen else ""
+    told = f"A true range of {_span(seen)} is found by four of five such runs" if seen else ""
     more = f"a noise floor of 0.02 takes {_few(sorted({min(items), max(items)}))} items" if items else ""
     return "; ".join(part for part in (told, more) if part) + "." if told or more else ""

@@ -12,6 +12,8 @@ from auditor.report.card import Subject, leading, subjects
 from auditor.report.text import count, interval, p_value, percent, plural, rate, signed
 
 LEVEL = 0.05
+SMALLEST = 0.0005
+"""What is shown as 0.000."""
 NAMED = 4
 """So many names fit into a sentence."""
 LISTED = 20
@@ -71,17 +73,24 @@ def _clipped(pair: tuple[float, float] | None) -> str:
 
 def made_of(rows: Sequence[SensitivityRow]) -> str:
     """What of the mean range is format, and what is other answers."""
-    parts = [(row.fsi, row.content_part, row.format_truncated, row.format_noncompliant) for row in rows]
-    whole = [part for part in parts if None not in part]
-    if not whole or len(whole) < len(parts):
+    known = [row for row in rows if row.content_part is not None and row.format_part is not None]
+    if not known or len(known) < len(rows):
         return ""
-    fsi, content, cut, odd = (sum(part[place] or 0.0 for part in whole) / len(whole) for place in range(4))
-    if fsi < 0.0005:
+    fsi, content, form = (_mean(known, name) for name in ("fsi", "content_part", "format_part"))
+    if fsi < SMALLEST:
         return ""
+    parts = ""
+    if all(row.format_truncated is not None for row in known):
+        cut, odd = _mean(known, "format_truncated"), _mean(known, "format_noncompliant")
+        parts = f" ({signed(cut)} cut by the token limit, {signed(odd)} not as asked for)"
     return (
-        f"Of a mean range of {rate(fsi)}, {signed(cut + odd)} comes from replies that could not be read "
-        f"({signed(cut)} cut by the token limit, {signed(odd)} not as asked for), {signed(content)} from other answers."
+        f"Of a mean range of {rate(fsi)}, {signed(form)} is right answers that could be read under the best wrapper "
+        f"alone, less those under the worst alone{parts}; {signed(content)} is other answers."
     )
+
+
+def _mean(rows: Sequence[SensitivityRow], name: str) -> float:
+    return sum(getattr(row, name) or 0.0 for row in rows) / len(rows)
 
 
 # Regression, wins, seeds ---------------------------------------------------------------------------------------
@@ -97,10 +106,10 @@ def regression(row: RegressionRow) -> str:
     )
     if row.parsed_slope is None or row.parsed_p is None:
         return f"{told}Whether accuracy among readable replies moves too is not known: {row.parsed_status}."
-    moves = f"slope {signed(row.parsed_slope)}, p {p_value(row.parsed_p)}"
+    moves = f"slope {signed(row.parsed_slope)} with s.e. {rate(row.parsed_se)}, p {p_value(row.parsed_p)}"
     if row.parsed_p < LEVEL:
         return f"{told}Accuracy among readable replies moves with readability too ({moves}): not only parsing changes."
-    return f"{told}Accuracy among readable replies does not move with readability ({moves}): what β shows is parsing."
+    return f"{told}That accuracy among readable replies moves too is not shown ({moves}), nor that it does not."
 
 
 def wins(summary: Summary, parser: str) -> str:
@@ -118,13 +127,19 @@ def seeds(summary: Summary, parser: str) -> str:
     if not rows:
         return ""
     row = rows[0]
-    moved, most, what = row.accuracy_difference, row.accuracy_range, "accuracy"
+    moved, most, excess, what = row.accuracy_difference, row.accuracy_range, row.accuracy_excess, "accuracy"
     if moved is None:
-        moved, most, what = row.parseability_difference, row.parseability_range, "share of readable replies"
-    return (
+        moved, most, excess = row.parseability_difference, row.parseability_range, row.parseability_excess
+        what = "share of readable replies"
+    if moved is None or moved < SMALLEST:
+        return f"Another seed does not move the {what} of any cell."
+    told = (
         f"The same wrapper with another seed moves the {what} of a cell by {rate(moved)} on average and {rate(most)} "
         f"at most (A/A, {plural(row.cells, 'cell')}): between two runs of one seed, less than that is nothing."
     )
+    if excess is None:
+        return told
+    return f"{told} That is {rate(excess, 1)} times what items that are answered independently would give."
 
 
 def votes(summary: Summary, parser: str) -> str:
@@ -194,6 +209,8 @@ def comparisons(summary: Summary, parser: str) -> str:
     lines = [line for line in compared(summary, parser) if line.row.model_a == line.row.model_b]
     if not lines:
         return ""
+    if all(line.row.difference_ci is None for line in lines):
+        return f"Against {lines[0].second}, no other wrapper changes which items are right."
     lower = sum(line.sure and (line.row.difference or 0.0) < 0 for line in lines)
     higher = sum(line.sure and (line.row.difference or 0.0) > 0 for line in lines)
     return (
