@@ -146,8 +146,8 @@ def seed_noise(measured: Measured) -> list[SeedNoiseRow]:
     rows = []
     for arm, cells in by_arm(measured).items():
         found = [one for cell in cells if (one := single_seeds(cell)) is not None]
-        told = [one for one in found if seeds.gaps(one.answered, one.parsed).pairs]
-        parsed = [seeds.gaps(one.answered, one.parsed) for one in told]
+        gaps = [(one, seeds.gaps(one.answered, one.parsed)) for one in found]
+        told, parsed = [one for one, gap in gaps if gap.pairs], [gap for _, gap in gaps if gap.pairs]
         right = [seeds.gaps(one.answered, one.correct) for one in told if one.correct is not None]
         known = bool(told) and len(right) == len(told)
         rows.append(
