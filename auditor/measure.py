@@ -211,12 +211,15 @@ def measure(
 
 def common(cells: Sequence[Cell]) -> Items | None:
     """The items that every cell answered; None where a cell has none, or was not read."""
-    known = [(cell.items, cell.units) for cell in cells]
     shared = None
-    for items, units in known:
-        if items is None or units is None:
+    for cell in cells:
+        if cell.items is None or cell.units is None:
             return None
-        shared = (items, units) if shared is None else _shared(*shared, items)
+        if shared is None:
+            shared = cell.items, cell.units
+        elif not np.array_equal(shared[0], cell.items):
+            here = np.isin(shared[0], cell.items)
+            shared = shared[0][here], shared[1][here]
     if shared is None:
         return None
     parsed = _rates([(cell.items, cell.item_parsed) for cell in cells], shared[0])
@@ -312,14 +315,13 @@ def subsets(spreads: Spreads, kept: npt.NDArray[np.bool_], measured: Measured) -
     return found
 
 
-def _shared(items: IntArray, units: IntArray, others: IntArray) -> tuple[IntArray, IntArray]:
-    here = np.isin(items, others)
-    return items[here], units[here]
-
-
 def _rates(cells: Sequence[tuple[IntArray | None, FloatArray | None]], shared: IntArray) -> FloatArray | None:
     """Rates of the shared items, (F, N); None where a cell has no rates."""
-    rows = [rates[np.isin(items, shared)] for items, rates in cells if items is not None and rates is not None]
+    rows = [
+        rates if np.array_equal(items, shared) else rates[np.isin(items, shared)]
+        for items, rates in cells
+        if items is not None and rates is not None
+    ]
     return np.array(rows) if len(rows) == len(cells) else None
 
 

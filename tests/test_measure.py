@@ -19,6 +19,7 @@ from auditor.measure import (
     common,
     measure,
     on_subset,
+    single_seeds,
     split,
     spreads,
     subsets,
@@ -309,3 +310,20 @@ def test_items_of_a_cluster_have_its_number() -> None:
     alone = common(cells([(1, 1, 1, 1), (2, 1, 1, 1)], clusters=passages))
     assert alone is not None
     assert not alone.clustered
+
+
+def test_single_seeds_are_laid_out_by_item_whatever_their_sets() -> None:
+    """Seeds 1, 42 and 2024, and item 2 with the last one alone: a row a seed, a column an item."""
+    rows: list[TallyRow] = [
+        (1, 1, 0, 1 << 1, 0, 1, 1, "A"),
+        (1, 1, 0, 1 << 42, 0, 0, 0, None),
+        (1, 1, 32, 1 << 40, 0, 1, 0, "B"),
+        (1, 2, 32, 1 << 40, 0, 1, 1, "A"),
+    ]
+    found = single_seeds(measure("strict", {1: KEY}, {1: total(4)}, rows, {}).cells[0])
+    assert found is not None
+    assert found.answered.tolist() == [[True, False], [True, False], [True, True]]
+    assert found.parsed.tolist() == [[True, False], [False, False], [True, True]]
+    assert found.correct is not None
+    assert found.correct.tolist() == [[True, False], [False, False], [False, True]]
+    assert single_seeds(measure(GIVEN, {1: KEY}, {}, [], {1: (3, 0.5, None)}).cells[0]) is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -26,18 +25,20 @@ class Gaps:
 
 def gaps(answered: BoolArray, hits: BoolArray) -> Gaps:
     """Over all pairs of seeds, from what each seed answered and hit, (S, I)."""
-    found, squares, judged = [], 0.0, 0
-    for one, other in combinations(range(len(answered)), 2):
-        both = answered[one] & answered[other]
-        count = int(both.sum())
-        if count == 0:
-            continue
-        difference = hits[one, both].astype(np.float64) - hits[other, both]
-        found.append(abs(float(difference.mean())))
-        error = float(difference.std(ddof=1)) / math.sqrt(count) if count > 1 else 0.0
-        if error > TIE:
-            squares, judged = squares + (found[-1] / error) ** 2, judged + 1
-    return Gaps(math.fsum(found) / max(len(found), 1), max(found, default=0.0), squares, judged, len(found))
+    first, second = np.triu_indices(len(answered), 1)
+    both = answered[first] & answered[second]
+    count = both.sum(axis=1)
+    first, second, both, count = first[count > 0], second[count > 0], both[count > 0], count[count > 0]
+    if not len(count):
+        return Gaps(0.0, 0.0, 0.0, 0, 0)
+    turned = (hits[first].astype(np.int8) - hits[second]) * both
+    differences = turned.sum(axis=1) / count
+    # turned is -1, 0 or 1, so that its squares are their own sum
+    variance = (np.abs(turned).sum(axis=1) / count - differences**2) / np.maximum(count - 1, 1)
+    judged = (count > 1) & (variance > TIE)
+    squares = float((differences[judged] ** 2 / variance[judged]).sum())
+    distances = np.abs(differences)
+    return Gaps(float(distances.mean()), float(distances.max()), squares, int(judged.sum()), len(count))
 
 
 def mean(cells: Sequence[Gaps]) -> float | None:
