@@ -7,8 +7,9 @@ import json
 import pytest
 from samples import MICRO, SHARED, tallies
 
+from auditor import gaps
 from auditor.analysis import Reading, summarize
-from auditor.figures import Counts, RunInfo, Summary
+from auditor.figures import Counts, RunInfo, SeedNoiseRow, Summary
 from auditor.measure import GIVEN, measure, spreads
 from auditor.records import Adaptation, Canary, CellKey, CellTotal, Findings
 
@@ -305,3 +306,15 @@ def test_an_empty_matched_subset_has_a_reason() -> None:
     summary = summarize(RUN, COUNTS, [], [found], [], spreads=spreads([(1, item, 0, 2 / 3) for item in (1, 2)]))
     assert (summary.sensitivity[0].fsi_matched, summary.token_spread.fsi_matched) == (None, None)
     assert "token_spread.fsi_matched" in reasons(summary)["no_matched"]
+
+
+def aa(excess: float, cells: int) -> SeedNoiseRow:
+    return SeedNoiseRow("strict", "none", cells, 2, 0.1, 0.2, 1.0, 0.1, 0.2, excess)
+
+
+@pytest.mark.parametrize(("excess", "cells", "told"), [(7.5, 25, True), (1.4, 25, False), (7.5, 9, False)])
+def test_seeds_that_move_many_items_are_warned_of(excess: float, cells: int, told: bool) -> None:
+    """From 1.5 on, of either rate, where there are cells enough to tell it from chance."""
+    found = {one.code: one.message for one in gaps.caveats([], [], [], noise=[aa(excess, cells)])}
+    assert ("shared_seeds" in found) == told
+    assert not told or "7.5 times as much" in found["shared_seeds"]
