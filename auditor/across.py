@@ -21,24 +21,15 @@ from auditor.figures import (
     TokenSpread,
     WinsRow,
 )
-from auditor.measure import GIVEN, Cell, FloatArray, Measured, single_seeds
+from auditor.measure import GIVEN, Cell, Family, FloatArray, Measured, single_seeds
 from auditor.stats import regression, seeds, spread, votes, wins
-
-
-def by_arm(measured: Measured) -> dict[str, list[Cell]]:
-    """Arm -> its cells, in order."""
-    found: dict[str, list[Cell]] = {}
-    for cell in measured.cells:
-        found.setdefault(cell.key.arm, []).append(cell)
-    return found
-
 
 # Regression ----------------------------------------------------------------------------------------------------
 
 
 def regressions(measured: Measured) -> list[RegressionRow]:
     """The paper's regression of accuracy on parseability, and that of accuracy among parsed replies."""
-    return [_regression(measured.parser, arm, cells) for arm, cells in by_arm(measured).items()]
+    return [_regression(measured.parser, arm, cells) for arm, cells in measured.arms().items()]
 
 
 def _regression(parser: str, arm: str, cells: Sequence[Cell]) -> RegressionRow:
@@ -80,11 +71,11 @@ def _status(found: regression.Regression) -> str:
 # Wins ----------------------------------------------------------------------------------------------------------
 
 
-def win_counts(measured: Measured, contenders: Mapping[tuple[str, str, str], Sequence[str]]) -> list[WinsRow]:
+def win_counts(measured: Measured, contenders: Mapping[Family, Sequence[str]]) -> list[WinsRow]:
     """How often each wrapper is best, and how often it is among the `contenders`, by (model, task, arm): those that
     cannot be told from the best."""
     rows = []
-    for arm, every in by_arm(measured).items():
+    for arm, every in measured.arms().items():
         cells = [cell for cell in every if cell.accuracy is not None]
         names = list(dict.fromkeys(cell.key.wrapper for cell in cells))
         pairs = list(dict.fromkeys((cell.key.model, cell.key.task) for cell in cells))
@@ -118,7 +109,7 @@ def _several_seeds(cell: Cell) -> bool:
 def seed_disagreement(measured: Measured) -> list[SeedDisagreementRow]:
     """How many items are answered otherwise under another seed."""
     rows = []
-    for arm, cells in by_arm(measured).items():
+    for arm, cells in measured.arms().items():
         said = [cell.votes for cell in cells if cell.votes is not None and measured.parser != GIVEN]
         found = [votes.seed_disagreement(one.item, one.count) for one in said]
         groups = sum(one.groups for one in found)
@@ -144,7 +135,7 @@ def majority_vote(parser: str, cells: Sequence[CellRow]) -> list[MajorityVoteRow
 def seed_noise(measured: Measured) -> list[SeedNoiseRow]:
     """A/A: how far apart runs are that differ in nothing but the seed, pair by pair on the items that both answered."""
     rows = []
-    for arm, cells in by_arm(measured).items():
+    for arm, cells in measured.arms().items():
         found = [one for cell in cells if (one := single_seeds(cell)) is not None]
         gaps = [(one, seeds.gaps(one.answered, one.parsed)) for one in found]
         told, parsed = [one for one, gap in gaps if gap.pairs], [gap for _, gap in gaps if gap.pairs]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from auditor.figures import Caveat, EnforcementRow
-from auditor.measure import Cell, FloatArray, Measured
+from auditor.measure import Cell, Measured, common
 from auditor.records import Findings
 from auditor.stats import paired, sensitivity
 
@@ -93,10 +93,10 @@ def _row(parser: str, model: str, arm: str, cells: Cells, base: Cells, label: La
         n_without=sum(cell.n or 0 for cell in free),
         parseability=_mean([cell.parseability for cell in held]),
         parseability_without=_mean([cell.parseability for cell in free]),
-        parseability_change_ci=_change(pairs, tasks, lambda cell: cell.item_parsed),
+        parseability_change_ci=_change(pairs, tasks, "parsed"),
         accuracy=_mean([cell.accuracy for cell in held]),
         accuracy_without=_mean([cell.accuracy for cell in free]),
-        accuracy_change_ci=_change(pairs, tasks, lambda cell: cell.item_correct),
+        accuracy_change_ci=_change(pairs, tasks, "correct"),
         psi=_range(held, tasks, lambda cell: cell.parseability),
         psi_without=_range(free, tasks, lambda cell: cell.parseability),
         fsi=_range(held, tasks, lambda cell: cell.accuracy),
@@ -120,25 +120,17 @@ def _range(cells: Sequence[Cell], tasks: Sequence[str], rate: Callable[[Cell], f
 
 
 def _change(
-    pairs: Mapping[tuple[str, str], tuple[Cell, Cell]], tasks: Sequence[str], rates: Callable[[Cell], FloatArray | None]
+    pairs: Mapping[tuple[str, str], tuple[Cell, Cell]], tasks: Sequence[str], name: Literal["parsed", "correct"]
 ) -> tuple[float, float] | None:
     """Items that both arms answered under every wrapper; their differences averaged over wrappers."""
     per_task, clusters = [], []
     for task in tasks:
-        tables = [_differences(held, free, rates) for (name, _), (held, free) in pairs.items() if name == task]
-        if not tables or None in tables:
+        sides = [pair for (where, _), pair in pairs.items() if where == task]
+        shared = common([held for held, _ in sides] + [free for _, free in sides])
+        rates = None if shared is None else getattr(shared, name)
+        if shared is None or rates is None:
             return None
-        common = sorted(set.intersection(*(set(table or ()) for table in tables)))
-        per_task.append(np.array([np.mean([(table or {})[item] for table in tables]) for item in common]))
-        units = next(held.unit_of for (name, _), (held, _) in pairs.items() if name == task)
-        clusters.append([units[item] for item in common])
+        held, free = np.split(rates, 2)
+        per_task.append((held - free).mean(axis=0))
+        clusters.append(shared.units)
     return paired.macro_difference(per_task, clusters=clusters)
-
-
-def _differences(held: Cell, free: Cell, rates: Callable[[Cell], FloatArray | None]) -> dict[int, float] | None:
-    """Item -> rate with enforcement minus rate without."""
-    both = [(cell.items, rates(cell)) for cell in (held, free)]
-    if any(items is None or values is None for items, values in both):
-        return None
-    with_, without = (dict(zip(items.tolist(), values.tolist(), strict=True)) for items, values in both)  # type: ignore[union-attr]
-    return {item: with_[item] - without[item] for item in with_ if item in without}

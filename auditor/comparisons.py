@@ -73,11 +73,10 @@ def comparisons(measured: Sequence[Measured], seed: int) -> list[ComparisonRow]:
 
 
 def _pairs(measured: Measured) -> Iterator[Pair]:
-    arms: dict[str, dict[str, Cells]] = {}
-    for cell in measured.cells:
-        models = arms.setdefault(cell.key.arm, {})
-        models.setdefault(cell.key.model, {})[cell.key.task, cell.key.wrapper] = cell
-    for arm, models in arms.items():
+    for arm, cells in measured.arms().items():
+        models: dict[str, Cells] = {}
+        for cell in cells:
+            models.setdefault(cell.key.model, {})[cell.key.task, cell.key.wrapper] = cell
         for first, second in _sides(models):
             tasks = list(_tasks(first, second))
             if tasks:

@@ -14,7 +14,7 @@ from auditor import audit, prepare
 from auditor.errors import UsageError
 from auditor.figures import Interval
 from auditor.folders import default_folder
-from auditor.measure import Cell, Measured, by_seed, measure
+from auditor.measure import Cell, Measured, by_seed, common, measure
 from auditor.records import CellKey
 from auditor.report.value import Report
 from auditor.stats import intervals, simultaneous
@@ -190,20 +190,16 @@ def _fsi(model: str, wrappers: dict[str, list[Cell]]) -> Measure:
     )
 
 
-def _bounds(families: list[list[Cell]]) -> Interval | None:
+def _bounds(wrappers: list[list[Cell]]) -> Interval | None:
     """Simultaneous bounds of the range over wrappers, from the cases that every wrapper answered."""
-    tables = [{(c.key.task, i): v for c in cells for i, v in _pairs(c)} for cells in families]
-    shared = sorted(set.intersection(*(set(table) for table in tables)))
-    units = {(c.key.task, i): u for c in families[0] for i, u in c.unit_of.items()}
-    matrix = np.array([[table[key] for key in shared] for table in tables])
-    clusters = [units[key] for key in shared]
-    return simultaneous.range_bounds(matrix, 0, clusters=clusters, confidence=0.95).interval if shared else None
-
-
-def _pairs(cell: Cell) -> list[tuple[int, float]]:
-    if cell.items is None or cell.item_correct is None:
-        return []
-    return list(zip(cell.items.tolist(), cell.item_correct.tolist(), strict=True))
+    tables = [{cell.key.task: cell for cell in cells} for cells in wrappers]
+    tasks = sorted(set.intersection(*(set(table) for table in tables)))
+    shared = [one for task in tasks if (one := common([table[task] for table in tables])) is not None]
+    known = [(one.correct, one.units) for one in shared if one.correct is not None and len(one.items)]
+    if not known:
+        return None
+    rates, clusters = np.hstack([rates for rates, _ in known]), np.concatenate([units for _, units in known])
+    return simultaneous.range_bounds(rates, 0, clusters=clusters, confidence=0.95).interval
 
 
 def _items(cells: list[Cell]) -> int:

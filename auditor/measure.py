@@ -52,8 +52,9 @@ class Replies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleSeeds:
-    """What each seed of a cell did on each item, (S, I); `correct` is None without gold."""
+    """What each `seed` (S,) of a cell did on each item, (S, I); `correct` is None without gold."""
 
+    seed: IntArray
     answered: npt.NDArray[np.bool_]
     parsed: npt.NDArray[np.bool_]
     correct: npt.NDArray[np.bool_] | None
@@ -175,6 +176,13 @@ class Measured:
     parser: str
     cells: tuple[Cell, ...]
 
+    def arms(self) -> dict[str, list[Cell]]:
+        """Arm -> its cells, in order."""
+        found: dict[str, list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.key.arm, []).append(cell)
+        return found
+
     def families(self) -> dict[Family, list[Cell]]:
         """(model, task, arm) -> its cells, in the order of their wrappers."""
         found: dict[Family, list[Cell]] = {}
@@ -258,20 +266,12 @@ def split(first: Cell, second: Cell) -> Split:
 
 def by_seed(cells: Iterable[Cell]) -> list[SeedRow]:
     """Counts of each cell with each of its seeds alone."""
-    rows = []
+    rows: list[SeedRow] = []
     for cell in cells:
-        replies = cell.replies
-        if replies is None:
-            continue
-        for word in np.unique(replies.word).tolist():
-            here = replies.word == word
-            answered, parsed = replies.answered[here], replies.parsed[here]
-            correct = None if replies.correct is None else replies.correct[here]
-            for bit in range(int(np.bitwise_or.reduce(answered)).bit_length()):
-                n, read = _with(answered, bit), _with(parsed, bit)
-                if n:
-                    right = None if correct is None else _with(correct, bit)
-                    rows.append((cell.id, SEEDS_A_WORD * word + bit, n, read, right))
+        if (one := single_seeds(cell)) is not None:
+            n, parsed = (table.sum(axis=1).tolist() for table in (one.answered, one.parsed))
+            right = [None] * len(n) if one.correct is None else one.correct.sum(axis=1).tolist()
+            rows += zip([cell.id] * len(n), one.seed.tolist(), n, parsed, right, strict=True)
     return rows
 
 
@@ -281,19 +281,20 @@ def single_seeds(cell: Cell) -> SingleSeeds | None:
     if replies is None:
         return None
     items, place = np.unique(replies.item, return_inverse=True)
-    words, bits = np.unique(replies.word), range(int(np.bitwise_or.reduce(replies.answered)).bit_length())
+    words, bits = np.unique(replies.word), np.arange(int(np.bitwise_or.reduce(replies.answered)).bit_length())
 
     def table(sets: IntArray) -> npt.NDArray[np.bool_]:
         found = np.zeros((len(words), len(bits), len(items)), np.bool_)
         for number, word in enumerate(words):
             here = replies.word == word
-            found[number, :, place[here]] = sets[here, None] >> np.arange(len(bits)) & 1
+            found[number, :, place[here]] = sets[here, None] >> bits & 1
         return found.reshape(-1, len(items))
 
     answered = table(replies.answered)
     used = answered.any(axis=1)
     correct = None if replies.correct is None else table(replies.correct)[used]
-    return SingleSeeds(answered[used], table(replies.parsed)[used], correct)
+    seed = (SEEDS_A_WORD * words[:, None] + bits).ravel()[used]
+    return SingleSeeds(seed, answered[used], table(replies.parsed)[used], correct)
 
 
 def spreads(rows: Iterable[SpreadRow]) -> Spreads:
@@ -424,7 +425,3 @@ def _places(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) ->
 
 def _count(sets: IntArray) -> int:
     return int(np.bitwise_count(sets).sum())
-
-
-def _with(sets: IntArray, bit: int) -> int:
-    return int((sets >> bit & 1).sum())

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import structs
 
 from auditor.figures import Caveat, CellRow, ModelRow, OrderChangeRow, ReversalRow
-from auditor.measure import Measured, common
+from auditor.measure import Cell, Measured, common
 from auditor.stats import best
 from auditor.stats.arrays import TIE
 
@@ -131,13 +131,11 @@ def _few(names: Sequence[str]) -> str:
 def reversals(measured: Measured, seed: int) -> list[ReversalRow]:
     """The pairs of models of each arm that change places between wrappers, over the tasks and wrappers that all its
     models have."""
-    return [
-        row for arm in dict.fromkeys(cell.key.arm for cell in measured.cells) for row in _reversals(measured, arm, seed)
-    ]
+    return [row for arm, cells in measured.arms().items() for row in _reversals(measured.parser, arm, cells, seed)]
 
 
-def _reversals(measured: Measured, arm: str, seed: int) -> Iterator[ReversalRow]:
-    cells = {(c.key.model, c.key.task, c.key.wrapper): c for c in measured.cells if c.key.arm == arm}
+def _reversals(parser: str, arm: str, every_cell: Sequence[Cell], seed: int) -> Iterator[ReversalRow]:
+    cells = {(c.key.model, c.key.task, c.key.wrapper): c for c in every_cell}
     models, asked, every = (list(dict.fromkeys(key[place] for key in cells)) for place in range(3))
     tasks = [task for task in asked if all(any((m, task, name) in cells for name in every) for m in models)]
     wrappers = [name for name in every if all((m, t, name) in cells for m in models for t in tasks)]
@@ -152,7 +150,7 @@ def _reversals(measured: Measured, arm: str, seed: int) -> Iterator[ReversalRow]
         if pair.apparent:
             yield ReversalRow(
                 arm=arm,
-                parser=measured.parser,
+                parser=parser,
                 model_a=models[pair.first],
                 model_b=models[pair.second],
                 tasks=len(tasks),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from auditor.stats import resample
-from auditor.stats.resample import resampled_means, unit_sums
+from auditor.stats.noise import unit_sums
+from auditor.stats.resample import resampled_means
 
 
 def test_sums_of_units_by_hand() -> None:

@@ -9,11 +9,9 @@ from msgspec import Struct
 
 from auditor.figures import ComparisonRow, GroupRow, ModelRow, RegressionRow, ReversalRow, SensitivityRow, Summary
 from auditor.report.card import Subject, leading, subjects
+from auditor.report.noise import LEVEL, SMALLEST
 from auditor.report.text import count, interval, p_value, percent, plural, rate, signed
 
-LEVEL = 0.05
-SMALLEST = 0.0005
-"""What is shown as 0.000."""
 NAMED = 4
 """So many names fit into a sentence."""
 LISTED = 20

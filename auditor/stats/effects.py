@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from auditor.stats.arrays import TIE, FloatArray, IntArray, Rng, floats
-from auditor.stats.noise import SERIAL, unit_of
+from auditor.stats.noise import SERIAL, unit_of, unit_sums
 
 ENUMERABLE = 20_000
 TABLE = 5040
@@ -145,7 +145,7 @@ def _untestable(y: FloatArray) -> str | None:
 
 def _unit_sums(y: FloatArray, clusters: npt.ArrayLike | None) -> FloatArray:
     """Sums (units, F) over the items of each unit."""
-    return y.T if clusters is None else np.column_stack([np.bincount(unit_of(y, clusters), row) for row in y])
+    return y.T if clusters is None else unit_sums(y, unit_of(y, clusters)).T
 
 
 def _all_sums(units: FloatArray) -> FloatArray | None:

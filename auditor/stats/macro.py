@@ -12,8 +12,8 @@ from scipy.special import stdtrit
 from auditor.stats.arrays import TIE, FloatArray, IntArray, Interval, Rng, floats
 from auditor.stats.bootstrap import MacroMean
 from auditor.stats.inversion import RangeEstimate
-from auditor.stats.noise import unit_of, unusable
-from auditor.stats.resample import resampled_means, unit_sums
+from auditor.stats.noise import unit_of, unit_sums, unusable
+from auditor.stats.resample import resampled_means
 
 HIERARCHICAL_COVERAGE = "simulated coverage of its nominal 95 %: 0 % at FSI 0, 0 to 76 % at 0.05, 7 to 98 % at 0.3"
 """To be printed wherever `hierarchical_means` is (`tests/bench/bench_coverage.py`)."""

@@ -34,10 +34,15 @@ def unusable(y: FloatArray, units: int) -> str | None:
     return "fewer than two items or clusters" if units < 2 else None
 
 
+def unit_sums(items: FloatArray, unit: IntArray) -> FloatArray:
+    """Sums of `items` (K, N) over the units, (K, units); `unit` (N,) is each item's by position."""
+    return np.array([np.bincount(unit, row) for row in items])
+
+
 def unit_errors(y: FloatArray, unit: IntArray) -> FloatArray:
     """What each unit adds to each wrapper's error, (units, F): its columns' inner products are the covariance."""
     centred = y - y.mean(axis=1, keepdims=True)
-    sums = np.array([np.bincount(unit, row) for row in centred])
+    sums = unit_sums(centred, unit)
     units = sums.shape[1]
     scaled: FloatArray = sums * (math.sqrt(units / (units - 1)) / y.shape[1])
     return scaled.T

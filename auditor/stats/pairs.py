@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy.special import bdtr, ndtr, ndtri
 
 from auditor.stats.arrays import TIE, FloatArray, IntArray, Interval, Rng, floats, grouped, same_length
-from auditor.stats.resample import resampled_means, unit_sums
+from auditor.stats.noise import unit_sums
+from auditor.stats.resample import resampled_means
 
 
 @dataclass(frozen=True, slots=True)
